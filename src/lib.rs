@@ -1,1 +1,12 @@
+//! toold, a daemon that executes tools for AI agents: the model only submits an untrusted
+//! request; the pipeline turns it into a fact.
+//!
+//! The modules below are listed in reading order; each may import only what stands above it
+//! (the table in `ARCHITECTURE.md`, enforced by `tests/architecture.rs`).
 
+pub mod domain;
+pub mod config;
+pub mod tasks;
+
+pub mod journal;
+pub mod registry;
