@@ -49,6 +49,53 @@ pub enum OnDisconnect {
     Cancel,
 }
 
+/// Where a call stands, as its record and `tool/state` say it (protocol: Calls).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum CallState {
+    /// Being judged.
+    Policy,
+    /// A person is asked.
+    AwaitingApproval,
+    /// Waiting for lane and locks.
+    Queued,
+    /// Dispatched.
+    Running,
+    /// The result is being shaped.
+    Finalizing,
+    /// The result is durable.
+    Settled,
+}
+
+impl CallState {
+    /// Every state, in the order of the pipeline.
+    pub const ALL: &'static [Self] = &[
+        Self::Policy,
+        Self::AwaitingApproval,
+        Self::Queued,
+        Self::Running,
+        Self::Finalizing,
+        Self::Settled,
+    ];
+
+    /// The wire word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Policy => "policy",
+            Self::AwaitingApproval => "awaiting_approval",
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Finalizing => "finalizing",
+            Self::Settled => "settled",
+        }
+    }
+
+    /// The state of a wire word.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|state| state.as_str() == text)
+    }
+}
+
 /// The directory that a session's file tools start from, relative to the configured root.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Workspace(pub PathBuf);

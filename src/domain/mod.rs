@@ -20,7 +20,7 @@ pub use content::{Content, Context, ContextSource};
 pub use decision::{PostDecision, PreDecision, Replacement, Stage, Vote};
 pub use error_code::{Code, ErrorCode};
 pub use event::{EventDraft, EventType, Frame, Subject};
-pub use execution::{ApprovalPolicy, Execution, OnDisconnect, Workspace};
+pub use execution::{ApprovalPolicy, CallState, Execution, OnDisconnect, Workspace};
 pub use id::{AgentName, CallId, ExecutionId, IdError, SessionId, ToolName};
 pub use json::{Digest, Json, Object};
 pub use outcome::{Draft, Failure, Outcome, ResultBytes, Success, Timing};

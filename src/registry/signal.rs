@@ -79,6 +79,18 @@ impl Signal {
         self.0.parent.as_ref().and_then(Self::cause)
     }
 
+    /// Whether this is `other` or one of its descendants, so that stopping `other` stops it.
+    pub fn descends_from(&self, other: &Self) -> bool {
+        let mut signal = Some(self);
+        while let Some(this) = signal {
+            if Arc::ptr_eq(&this.0, &other.0) {
+                return true;
+            }
+            signal = this.0.parent.as_ref();
+        }
+        false
+    }
+
     /// The token, for libraries that take one. Cancelling it leaves no cause, so it is a child.
     pub fn token(&self) -> CancellationToken {
         self.0.token.child_token()
@@ -97,7 +109,8 @@ mod tests {
         assert!(!parent.is_cancelled());
         let other = parent.child();
         assert!(parent.cancel(Cause::Cancelled { reason: Some("enough".to_owned()) }));
-        assert!(other.is_cancelled());
+        assert!(other.is_cancelled() && other.descends_from(&parent));
+        assert!(!parent.descends_from(&other));
         assert_eq!(other.cause(), Some(Cause::Cancelled { reason: Some("enough".to_owned()) }));
         assert_eq!(child.cause(), Some(Cause::Timeout), "the first cause stays");
         assert!(!parent.cancel(Cause::Timeout));
