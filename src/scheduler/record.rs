@@ -1,0 +1,177 @@
+//! Call records: what is known of a call, live or settled (protocol: Calls).
+
+use bytes::Bytes;
+
+use super::{CallHandle, Error, Scheduler, call::Phase};
+use crate::{
+    domain::{CallId, CallState, Json, SessionId, json::{Limits, ObjectWriter}},
+    journal::{CallQuery, CallRow, Recorded},
+};
+
+/// A call's record, complete.
+#[derive(Debug, Clone)]
+pub struct CallRecord {
+    /// The store's row.
+    pub row: CallRow,
+    /// Where it stands.
+    pub state: CallState,
+    /// The data of `tool/call`.
+    pub call: Json,
+    /// RFC 3339 time of the accept.
+    pub created_at: String,
+    /// … of the last start of the body.
+    pub started_at: Option<String>,
+    /// … of the result.
+    pub settled_at: Option<String>,
+    /// The frozen result.
+    pub result: Option<Bytes>,
+}
+
+impl CallRecord {
+    /// Whether the body was reached.
+    pub fn body_invoked(&self) -> bool {
+        self.row.started.is_some()
+    }
+
+    /// Writes the record's members.
+    pub fn write(&self, w: &mut ObjectWriter<'_>) {
+        let row = &self.row;
+        w.string("call_id", row.call_id.as_str()).string("root_call_id", row.root_call_id.as_str());
+        for (key, id) in [("execution_id", Some(row.execution)), ("parent_execution_id", row.parent)]
+        {
+            if let Some(id) = id {
+                id.with_text(|text| {
+                    w.string(key, text);
+                });
+            }
+        }
+        w.string("session_id", row.session.as_str())
+            .string("agent", row.agent.as_str())
+            .string("name", &row.name);
+        for key in ["arguments", "raw_arguments"] {
+            if let Some(value) = self.call.get(key) {
+                w.json(key, value);
+            }
+        }
+        w.string("digest", &row.digest.to_string())
+            .string("state", self.state.as_str())
+            .string("created_at", &self.created_at)
+            .string_opt("started_at", self.started_at.as_deref())
+            .string_opt("settled_at", self.settled_at.as_deref())
+            .bool("body_invoked", self.body_invoked());
+        if let Some(result) = &self.result {
+            w.raw("result", result);
+        }
+    }
+}
+
+impl Scheduler {
+    /// The record of a call.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSession`], [`Error::UnknownCall`], [`Error::Store`].
+    pub async fn record(&self, session: &SessionId, call: &CallId) -> Result<CallRecord, Error> {
+        let row = self.row(session, call).await?;
+        self.complete(row).await
+    }
+
+    /// A handle to wait on an existing call.
+    ///
+    /// # Errors
+    /// As for [`Self::record`].
+    pub async fn find(&self, session: &SessionId, call: &CallId) -> Result<CallHandle, Error> {
+        let live = self.load(session).await?.call(call);
+        if let Some(entry) = live
+            && !matches!(entry.decided().await, Phase::Refused(_) | Phase::Taken(_))
+        {
+            return Ok(CallHandle::live(entry));
+        }
+        let row = self.row(session, call).await?;
+        self.of_row(&row).await
+    }
+
+    /// Records of a session's calls, in the order of their accept.
+    ///
+    /// # Errors
+    /// [`Error::UnknownSession`], [`Error::Store`].
+    pub async fn records(&self, query: CallQuery) -> Result<Vec<CallRecord>, Error> {
+        self.load(&query.session).await?;
+        let rows = self.0.parts.journal.store().calls(query).await?;
+        let mut records = Vec::with_capacity(rows.len());
+        for row in rows {
+            records.push(self.complete(row).await?);
+        }
+        Ok(records)
+    }
+
+    /// Asks a call to stop and answers its record as it stands then.
+    ///
+    /// # Errors
+    /// [`Error::CallSettled`] when it has its result; else as for [`Self::record`].
+    pub async fn cancel(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+        reason: Option<String>,
+    ) -> Result<CallRecord, Error> {
+        let live = self.load(session).await?.call(call);
+        if let Some(entry) = live {
+            match entry.decided().await {
+                Phase::Accepted | Phase::Unsettled(_) => {
+                    entry.cancel(reason);
+                    return self.record(session, call).await;
+                }
+                Phase::Pending | Phase::Taken(_) | Phase::Refused(_) | Phase::Settled(_) => {}
+            }
+        }
+        self.row(session, call).await?;
+        Err(Error::CallSettled)
+    }
+
+    async fn row(&self, session: &SessionId, call: &CallId) -> Result<CallRow, Error> {
+        if let Some(entry) = self.load(session).await?.call(call) {
+            entry.decided().await;
+        }
+        self.0.parts.journal.store().call(session, call).await?.ok_or(Error::UnknownCall)
+    }
+
+    async fn complete(&self, row: CallRow) -> Result<CallRecord, Error> {
+        let accepted = self.event(Some(row.accepted)).await?.ok_or(Error::UnknownCall)?;
+        let started = self.event(row.started).await?;
+        let settled = self.event(row.settled).await?;
+        let live = self.load(&row.session).await?.call(&row.call_id);
+        let state = match (row.settled, live) {
+            (None, Some(entry)) => entry.progress.state(),
+            (Some(_), _) | (None, None) => CallState::Settled,
+        };
+        Ok(CallRecord {
+            call: Json::read(&accepted.frame.data(), &Limits::default()).unwrap_or_default(),
+            created_at: time_of(&accepted),
+            started_at: started.as_deref().map(time_of),
+            settled_at: settled.as_deref().map(time_of),
+            result: settled.map(|event| event.frame.data()),
+            // Settled between the two looks: the row is from before.
+            state: if row.settled.is_none() && state == CallState::Settled {
+                CallState::Finalizing
+            } else {
+                state
+            },
+            row,
+        })
+    }
+
+    async fn event(&self, id: Option<u64>) -> Result<Option<std::sync::Arc<Recorded>>, Error> {
+        match id {
+            Some(id) => Ok(self.0.parts.journal.store().event(id).await?),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The time in an event's envelope.
+fn time_of(event: &Recorded) -> String {
+    let envelope = event.frame.envelope();
+    let read = Json::read(&envelope, &Limits { max_bytes: usize::MAX, ..Limits::default() });
+    let time = read.ok().as_ref().and_then(|e| e.get("time")).and_then(Json::as_str).map(str::to_owned);
+    time.unwrap_or_default()
+}

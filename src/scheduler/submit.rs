@@ -1,0 +1,279 @@
+//! Accept: deduplicate, freeze, record `tool/call`, start the execution's task.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use super::{
+    CallHandle, CallRequest, Error, Scheduler,
+    call::{CallEntry, Identity, Phase},
+    request::FrozenArguments,
+    run::Run,
+    session::{Joined, Session},
+};
+use crate::{
+    domain::{
+        CallId, EventDraft, EventType, Execution, ExecutionId, Json, Object, ResultBytes,
+        Subject,
+    },
+    journal::{Append, CallRow, Write},
+    pipeline::{Incoming, Progress},
+    registry::Signal,
+};
+
+/// A call that was accepted, now or before.
+#[derive(Debug, Clone)]
+pub struct Accepted {
+    /// The call.
+    pub handle: CallHandle,
+    /// Whether an earlier submission had been accepted under the id.
+    pub replayed: bool,
+}
+
+/// How a new execution descends from others.
+#[derive(Debug)]
+pub(super) struct Descent {
+    pub(super) parent: Option<ExecutionId>,
+    pub(super) root_call_id: CallId,
+    pub(super) ancestors: Arc<[ExecutionId]>,
+    pub(super) signal: Signal,
+}
+
+impl Scheduler {
+    /// Submits a call. When it returns, `tool/call` is durable, and the execution goes on whatever
+    /// becomes of the caller. The same call again joins or replays the first one.
+    ///
+    /// # Errors
+    /// Nothing is recorded on any of them: [`Error::UnknownSession`], [`Error::SessionEnded`],
+    /// [`Error::CallIdConflict`], [`Error::Overloaded`], [`Error::Draining`], [`Error::Store`].
+    pub async fn submit(&self, request: CallRequest) -> Result<Accepted, Error> {
+        if self.draining() {
+            return Err(Error::Draining);
+        }
+        let session = self.load(&request.session).await?;
+        let arguments = FrozenArguments::read(&request.name, request.arguments.as_deref());
+        let call_id =
+            request.call_id.unwrap_or_else(|| CallId::from_uuid(self.0.parts.ids.uuid()));
+        if let Some(entry) = session.call(&call_id) {
+            let identity = Identity {
+                name: &request.name,
+                digest: arguments.digest,
+                turn: request.turn,
+                step: request.step,
+            };
+            return self.joined(&entry, identity).await;
+        }
+        let descent = Descent {
+            parent: None,
+            root_call_id: call_id.clone(),
+            ancestors: Arc::default(),
+            signal: Signal::root(),
+        };
+        let execution =
+            self.execution(&session, call_id, request.name, &arguments, &request.principal, &descent);
+        let entry = self.entry(&session, execution, (request.turn, request.step), &descent);
+        let Some(slot) = self.slot() else { return Err(Error::Overloaded) };
+        match session.join(&entry) {
+            Joined::First => {}
+            Joined::Other(other) => return self.joined(&other, Identity::of_entry(&entry)).await,
+            Joined::Ending => return Err(Error::SessionEnded),
+        }
+        let lane = session.lane.clone();
+        self.start(&session, &entry, &arguments, lane, Some(slot));
+        self.answered(&entry, Identity::of_entry(&entry), Submission::First).await
+    }
+
+    /// A live call has the id already.
+    async fn joined(
+        &self,
+        entry: &Arc<CallEntry>,
+        identity: Identity<'_>,
+    ) -> Result<Accepted, Error> {
+        if !identity.is_of(Identity::of_entry(entry)) {
+            return Err(Error::CallIdConflict);
+        }
+        self.answered(entry, identity, Submission::Repeated).await
+    }
+
+    /// Waits until the accept is decided and says what it means for one submission.
+    async fn answered(
+        &self,
+        entry: &Arc<CallEntry>,
+        identity: Identity<'_>,
+        submission: Submission,
+    ) -> Result<Accepted, Error> {
+        match entry.decided().await {
+            Phase::Accepted | Phase::Unsettled(_) | Phase::Settled(_) | Phase::Pending => {
+                Ok(Accepted {
+                    handle: CallHandle::live(Arc::clone(entry)),
+                    replayed: submission == Submission::Repeated,
+                })
+            }
+            Phase::Refused(error) => Err(error),
+            Phase::Taken(row) if identity.is_of(Identity::of_row(&row)) => {
+                let handle = self.of_row(&row).await?;
+                Ok(Accepted { handle, replayed: true })
+            }
+            Phase::Taken(_) => Err(Error::CallIdConflict),
+        }
+    }
+
+    /// A handle of a recorded call: its result, or the live call.
+    pub(super) async fn of_row(&self, row: &CallRow) -> Result<CallHandle, Error> {
+        if let Some(settled) = row.settled {
+            let event = self.0.parts.journal.store().event(settled).await?;
+            let event = event.ok_or(Error::UnknownCall)?;
+            let result = ResultBytes(event.frame.data());
+            return Ok(CallHandle::stored(row.session.clone(), row.call_id.clone(), result));
+        }
+        let session = self.load(&row.session).await?;
+        let entry = session.call(&row.call_id).ok_or(Error::UnknownCall)?;
+        Ok(CallHandle::live(entry))
+    }
+
+    /// The identity of a new execution.
+    pub(super) fn execution(
+        &self,
+        session: &Session,
+        call_id: CallId,
+        name: String,
+        arguments: &FrozenArguments,
+        principal: &Arc<str>,
+        descent: &Descent,
+    ) -> Arc<Execution> {
+        let parts = &self.0.parts;
+        let row = session.row.load();
+        let agent = parts.registry.agent(&row.agent);
+        let of_agent = agent.map(|agent| agent.approval_policy()).unwrap_or_default();
+        Arc::new(Execution {
+            id: ExecutionId::from_uuid(parts.ids.uuid()),
+            session: row.id.clone(),
+            call_id,
+            root_call_id: descent.root_call_id.clone(),
+            parent: descent.parent,
+            agent: row.agent.clone(),
+            principal: Arc::clone(principal),
+            name,
+            arguments: Arc::clone(&arguments.object),
+            digest: arguments.digest,
+            workspace: row.workspace.clone(),
+            approval_policy: parts
+                .settings
+                .approval_policy
+                .strictest(of_agent)
+                .strictest(row.approval_policy),
+            created_at: parts.clock.now(),
+            accepted: parts.clock.monotonic(),
+        })
+    }
+
+    pub(super) fn entry(
+        &self,
+        session: &Session,
+        execution: Arc<Execution>,
+        place: (Option<u64>, Option<u64>),
+        descent: &Descent,
+    ) -> Arc<CallEntry> {
+        let progress =
+            Arc::new(Progress::new(Arc::clone(&execution), self.0.parts.journal.clone()));
+        let ancestors = Arc::clone(&descent.ancestors);
+        let width = self.width_of(&session.row.load());
+        CallEntry::new(execution, place, descent.signal.clone(), progress, ancestors, width)
+    }
+
+    /// Starts the task of a call that has joined its session. From here on it ends in one result.
+    pub(super) fn start(
+        &self,
+        session: &Arc<Session>,
+        entry: &Arc<CallEntry>,
+        arguments: &FrozenArguments,
+        lane: super::lane::Lane,
+        slot: Option<Slot>,
+    ) {
+        let created = self.0.parts.pipeline.create(Incoming {
+            execution: Arc::clone(&entry.execution),
+            unreadable: arguments.unreadable.as_ref().map(|(error, _)| error.clone()),
+            signal: entry.signal.clone(),
+            host: Arc::new(self.clone()),
+            progress: Arc::clone(&entry.progress),
+        });
+        let view = created.as_ref().ok().and_then(crate::pipeline::Created::view);
+        let append = accept(entry, arguments, view.as_ref());
+        let run = Run {
+            scheduler: self.clone(),
+            session: Arc::clone(session),
+            entry: Arc::clone(entry),
+            lane,
+            _slot: slot,
+        };
+        drop(self.0.parts.tasks.spawn(run.to_the_end(created, append)));
+    }
+
+    /// A place among the top-level calls under way, if there is one.
+    fn slot(&self) -> Option<Slot> {
+        let max = self.0.parts.settings.max_calls;
+        let taken = self.0.live.fetch_update(Ordering::AcqRel, Ordering::Acquire, |live| {
+            (live < max).then_some(live + 1)
+        });
+        taken.ok().map(|_| Slot(self.clone()))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Submission {
+    First,
+    Repeated,
+}
+
+/// A place among the top-level calls under way; dropping it gives it back.
+#[derive(Debug)]
+pub(super) struct Slot(Scheduler);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if self.0.0.live.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.0.idle.notify_waiters();
+        }
+    }
+}
+
+/// The append of `tool/call` with its idempotency row.
+fn accept(entry: &CallEntry, arguments: &FrozenArguments, view: Option<&Json>) -> Append {
+    let execution = &entry.execution;
+    let row = CallRow {
+        session: execution.session.clone(),
+        call_id: execution.call_id.clone(),
+        root_call_id: execution.root_call_id.clone(),
+        execution: execution.id,
+        parent: execution.parent,
+        agent: execution.agent.clone(),
+        name: execution.name.clone(),
+        digest: execution.digest,
+        turn: entry.turn,
+        step: entry.step,
+        principal: Arc::clone(&execution.principal),
+        accepted: 0,
+        started: None,
+        settled: None,
+    };
+    let subject = Subject::execution(execution);
+    let event = EventDraft::new(EventType::ToolCall, subject, |w| {
+        w.string("name", &execution.name);
+        match &arguments.unreadable {
+            None => w.object("arguments", arguments_of(execution)),
+            Some((_, text)) => w.string("raw_arguments", text),
+        };
+        w.string("digest", &execution.digest.to_string());
+        if let Some(view) = view {
+            w.json("view", view);
+        }
+        for (key, number) in [("turn", entry.turn), ("step", entry.step)] {
+            if let Some(number) = number {
+                w.number(key, number);
+            }
+        }
+    });
+    Append::one(Write::AcceptCall(Box::new(row)), event)
+}
+
+fn arguments_of(execution: &Execution) -> &Object {
+    &execution.arguments
+}

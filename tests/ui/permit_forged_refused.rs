@@ -1,0 +1,7 @@
+//! A permit cannot be made from outside.
+
+use toold::pipeline::Permit;
+
+fn main() {
+    let _ = Permit { walk: (), tool: () };
+}
