@@ -1,0 +1,16 @@
+//! Stories told from outside: a real daemon in its own process, spoken to over real HTTP.
+//!
+//! Names that begin with `c01_` … are the cases of the field that must hold; see
+//! `CONTRIBUTING.md`.
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test starts processes and threads of its own"
+)]
+
+mod arguments;
+mod calls;
+mod crash;
+mod harness;
+mod outcomes;
+mod streams;

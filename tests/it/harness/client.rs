@@ -1,0 +1,129 @@
+//! A thin client: what is sent is what the test wrote.
+
+use reqwest::{Method, RequestBuilder, StatusCode, header::HeaderMap};
+use serde_json::Value;
+
+use super::stream::Stream;
+
+/// A client with one token.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    url: String,
+    token: Option<String>,
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|e| panic!("{e} in {:?}", self.text))
+    }
+
+    /// The problem's or the result's error code.
+    pub fn code(&self) -> String {
+        let json = self.json();
+        let code = json.get("code").or_else(|| json.pointer("/error/code"));
+        code.and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// Panics with the body unless the status is this one.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        self
+    }
+}
+
+impl Client {
+    pub fn new(url: &str, token: Option<String>) -> Self {
+        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        Self { http, url: url.to_owned(), token }
+    }
+
+    /// A request to refine.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.url));
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    pub async fn send(&self, request: RequestBuilder) -> Answer {
+        let response = request.send().await.expect("an answer");
+        let (status, headers) = (response.status(), response.headers().clone());
+        let text = response.text().await.expect("a body");
+        Answer { status, headers, text }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path)).await
+    }
+
+    /// POSTs a body as it is written.
+    pub async fn post(&self, path: &str, body: &str) -> Answer {
+        self.send(self.json(Method::POST, path, body)).await
+    }
+
+    pub fn json(&self, method: Method, path: &str, body: &str) -> RequestBuilder {
+        self.request(method, path)
+            .header("content-type", "application/json")
+            .body(body.to_owned())
+    }
+
+    /// Opens a session of the default agent.
+    pub async fn session(&self) -> String {
+        let answer = self.post("/v1/sessions", "{}").await.expect(201);
+        answer.json()["session_id"].as_str().expect("an id").to_owned()
+    }
+
+    /// One call, waited for.
+    pub async fn call(&self, session: &str, id: &str, name: &str, arguments: &str) -> Answer {
+        self.post(&format!("/v1/sessions/{session}/calls"), &body(id, name, arguments)).await
+    }
+
+    /// One call, not waited for; accepted when this returns.
+    pub async fn start(&self, session: &str, id: &str, name: &str, arguments: &str) {
+        let path = format!("/v1/sessions/{session}/calls");
+        let request = self.json(Method::POST, &path, &body(id, name, arguments));
+        self.send(request.header("prefer", "respond-async")).await.expect(202);
+    }
+
+    /// The result of a call, waited for.
+    pub async fn result(&self, session: &str, id: &str) -> Value {
+        let path = format!("/v1/sessions/{session}/calls/{id}?wait=60");
+        let record = self.get(&path).await.expect(200).json();
+        assert_eq!(record["state"], "settled", "{record}");
+        record["result"].clone()
+    }
+
+    /// A stream; `query` begins with a path.
+    pub async fn stream(&self, path: &str) -> Stream {
+        self.stream_with(self.request(Method::GET, path)).await
+    }
+
+    pub async fn stream_with(&self, request: RequestBuilder) -> Stream {
+        let response = request.header("accept", "text/event-stream").send().await;
+        Stream::new(response.expect("an answer"))
+    }
+}
+
+fn body(id: &str, name: &str, arguments: &str) -> String {
+    format!(r#"{{"call_id":{id:?},"name":{name:?},"arguments":{arguments}}}"#)
+}
