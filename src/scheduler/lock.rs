@@ -178,11 +178,6 @@ impl Lock {
             self.grant = None;
         }
     }
-
-    #[cfg(test)]
-    fn is_held(&mut self) -> bool {
-        self.grant.as_mut().is_none_or(|grant| grant.try_recv().is_ok())
-    }
 }
 
 impl Drop for Lock {
@@ -194,6 +189,12 @@ impl Drop for Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Lock {
+        fn is_held(&mut self) -> bool {
+            self.grant.as_mut().is_none_or(|grant| grant.try_recv().is_ok())
+        }
+    }
 
     fn execution(n: u128) -> ExecutionId {
         ExecutionId::from_uuid(uuid::Uuid::from_u128(n))
