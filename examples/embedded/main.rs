@@ -32,7 +32,10 @@ impl PreExecute for NoForbidden {
     ) -> Result<PreDecision, LayerError> {
         let forbidden = judgement.execution.arguments.contains_key("forbidden");
         let mine = if forbidden {
-            PreDecision::Deny(Vote::of(self.name(), "the arguments say that it is forbidden"))
+            PreDecision::Deny(Vote::of(
+                self.name(),
+                "the arguments say that it is forbidden",
+            ))
         } else {
             PreDecision::Allow
         };
@@ -49,8 +52,8 @@ fn main() -> anyhow::Result<()> {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("{}", lines.join("\n"))
     })?;
-    let mut builder = app::Builder::new(config)
-        .policy(PolicySet::builder().pre(Arc::new(NoForbidden)).build());
+    let mut builder =
+        app::Builder::new(config).policy(PolicySet::builder().pre(Arc::new(NoForbidden)).build());
     for tool in tools::all(counted) {
         builder = builder.tool(AgentName::global(), tool);
     }

@@ -27,10 +27,20 @@ pub fn all(counted: PathBuf) -> Vec<Arc<Tool>> {
         "stubborn":{"type":"boolean"}}}"#;
     vec![
         parallel("echo", any, any, Echo),
-        tool("counter", numbers, numbers, Counter { file: counted }, |_| {}),
-        tool("gate", gate, text, Gate(gates.clone()), |d| d.concurrency = Concurrency::Classified),
+        tool(
+            "counter",
+            numbers,
+            numbers,
+            Counter { file: counted },
+            |_| {},
+        ),
+        tool("gate", gate, text, Gate(gates.clone()), |d| {
+            d.concurrency = Concurrency::Classified
+        }),
         parallel("open_gate", gate, text, OpenGate(gates)),
-        tool("hurried", any, text, Sleep, |d| d.timeout = Some(Duration::from_millis(50))),
+        tool("hurried", any, text, Sleep, |d| {
+            d.timeout = Some(Duration::from_millis(50))
+        }),
         parallel("fail", any, text, Fail),
         parallel("wrong_output", any, r#"{"type":"integer"}"#, WrongOutput),
         parallel("panic", any, text, Panic),
@@ -47,8 +57,15 @@ const NEST: &str = r#"{"type":"object","required":["name"],"properties":{
 const CHATTY: &str = r#"{"type":"object","properties":{
     "count":{"type":"integer","minimum":0},"text":{"type":"string"}}}"#;
 
-fn parallel(name: &str, parameters: &str, output: &str, body: impl ToolBody + 'static) -> Arc<Tool> {
-    tool(name, parameters, output, body, |d| d.concurrency = Concurrency::Parallel)
+fn parallel(
+    name: &str,
+    parameters: &str,
+    output: &str,
+    body: impl ToolBody + 'static,
+) -> Arc<Tool> {
+    tool(name, parameters, output, body, |d| {
+        d.concurrency = Concurrency::Parallel
+    })
 }
 
 fn tool(
@@ -104,7 +121,10 @@ struct Counter {
 impl ToolBody for Counter {
     async fn run(&self, context: &ExecutionContext) -> Result<Json, ToolError> {
         let line = format!("{}\n", context.execution().call_id);
-        let opened = std::fs::OpenOptions::new().create(true).append(true).open(&self.file);
+        let opened = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.file);
         let written = opened.and_then(|mut file| file.write_all(line.as_bytes()));
         written.map_err(|error| ToolError::failed(format!("the line was not written: {error}")))?;
         Ok(Json::Object(context.arguments().clone()))
@@ -118,7 +138,10 @@ struct Gates(Arc<Mutex<HashMap<String, watch::Sender<bool>>>>);
 impl Gates {
     fn watch(&self, name: &str) -> watch::Receiver<bool> {
         let mut gates = self.0.lock().expect("no holder panics");
-        gates.entry(name.to_owned()).or_insert_with(|| watch::Sender::new(false)).subscribe()
+        gates
+            .entry(name.to_owned())
+            .or_insert_with(|| watch::Sender::new(false))
+            .subscribe()
     }
 
     fn open(&self, name: &str) {
@@ -163,7 +186,8 @@ struct OpenGate(Gates);
 #[async_trait]
 impl ToolBody for OpenGate {
     async fn run(&self, context: &ExecutionContext) -> Result<Json, ToolError> {
-        self.0.open(text(context.arguments(), "name").unwrap_or_default());
+        self.0
+            .open(text(context.arguments(), "name").unwrap_or_default());
         Ok(Json::from("opened"))
     }
 }
@@ -188,8 +212,14 @@ struct Fail;
 impl ToolBody for Fail {
     async fn run(&self, context: &ExecutionContext) -> Result<Json, ToolError> {
         let code = text(context.arguments(), "code").map(str::to_owned);
-        let message = text(context.arguments(), "message").unwrap_or("asked to fail").to_owned();
-        Err(ToolError::Failed { code, message, retryable: false })
+        let message = text(context.arguments(), "message")
+            .unwrap_or("asked to fail")
+            .to_owned();
+        Err(ToolError::Failed {
+            code,
+            message,
+            retryable: false,
+        })
     }
 }
 
@@ -224,7 +254,11 @@ impl ToolBody for Nest {
     async fn run(&self, context: &ExecutionContext) -> Result<Json, ToolError> {
         let arguments = context.arguments();
         let name = text(arguments, "name").unwrap_or_default();
-        let nested = arguments.get("arguments").and_then(Json::as_object).cloned().unwrap_or_default();
+        let nested = arguments
+            .get("arguments")
+            .and_then(Json::as_object)
+            .cloned()
+            .unwrap_or_default();
         let times = arguments.get("times").and_then(Json::as_u64).unwrap_or(1);
         let calls = (0..times).map(|_| context.call(name, nested.clone()));
         let mut ends = Vec::new();
@@ -251,7 +285,11 @@ struct Chatty;
 impl ToolBody for Chatty {
     async fn run(&self, context: &ExecutionContext) -> Result<Json, ToolError> {
         let said = text(context.arguments(), "text").unwrap_or("hello");
-        let count = context.arguments().get("count").and_then(Json::as_u64).unwrap_or(1);
+        let count = context
+            .arguments()
+            .get("count")
+            .and_then(Json::as_u64)
+            .unwrap_or(1);
         for n in 0..count {
             context.output("stdout", said);
             #[expect(clippy::cast_precision_loss, reason = "a small count")]

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 
 use super::{signal::Signal, token::ExecutionToken};
 use crate::domain::{
-    Content, Context, EventDraft, EventType, Execution, ExecutionId, Object, Outcome, Subject,
+    Content, Context, ContextSource, EventDraft, EventType, Execution, ExecutionId, Object, Outcome, Subject,
     json::ObjectWriter,
 };
 
@@ -180,9 +180,8 @@ impl ExecutionContext {
     /// or is cancelled.
     pub fn defer_context(&self, content: Vec<Content>, source: Option<&str>) {
         let name = source.unwrap_or(&self.execution.name);
-        let mut context = Context::text("tool", name, "");
-        context.content = content;
-        self.lock().contexts.push(context);
+        let source = ContextSource { kind: "tool".to_owned(), name: name.to_owned() };
+        self.lock().contexts.push(Context { source, content });
     }
 
     /// Says that a success of this body ends the agent's turn.

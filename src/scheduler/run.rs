@@ -35,16 +35,24 @@ pub(super) struct Run {
 /// What a dispatched call holds until its result is durable.
 #[derive(Debug, Default)]
 struct Held {
-    _place: Option<Place>,
-    _lock: Option<Lock>,
+    place: Option<Place>,
+    lock: Option<Lock>,
+}
+
+impl Held {
+    /// The result is durable: whoever waits may go on.
+    fn release(self) {
+        drop(self.lock);
+        drop(self.place);
+    }
 }
 
 impl Run {
     /// Runs the call to its end. The task is never aborted.
-    pub(super) async fn to_the_end(self, created: Result<Created, Ended>, append: Append) {
+    pub(super) async fn drive(self, created: Result<Created, Ended>, append: Append) {
         if let Some((frozen, held)) = self.accepted(created, append).await {
             self.settle(&frozen).await;
-            drop(held);
+            held.release();
         }
         self.scheduler.0.tokens.revoke(self.entry.execution.id);
         self.session.leave(&self.entry);
@@ -125,9 +133,9 @@ impl Run {
     ) -> Result<Dispatched, Ended> {
         let judged = created?.judge().await?;
         let (judged, place) = self.take_lane(judged).await?;
-        held._place = Some(place);
+        held.place = Some(place);
         let (judged, lock) = self.take_lock(judged).await?;
-        held._lock = lock;
+        held.lock = lock;
         judged.guard()?.dispatch().await
     }
 

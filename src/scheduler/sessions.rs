@@ -157,7 +157,7 @@ impl Scheduler {
         self.0.parts.journal.store().session(id).await?.ok_or(Error::UnknownSession)
     }
 
-    fn width_of(&self, row: &SessionRow) -> usize {
+    pub(super) fn width_of(&self, row: &SessionRow) -> usize {
         let agent = self.0.parts.registry.agent(&row.agent);
         agent.and_then(|agent| agent.max_parallel()).unwrap_or(WIDTH)
     }

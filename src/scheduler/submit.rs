@@ -204,7 +204,7 @@ impl Scheduler {
             lane,
             _slot: slot,
         };
-        drop(self.0.parts.tasks.spawn(run.to_the_end(created, append)));
+        drop(self.0.parts.tasks.spawn(run.drive(created, append)));
     }
 
     /// A place among the top-level calls under way, if there is one.

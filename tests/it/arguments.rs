@@ -9,16 +9,38 @@ fn c01_calls_without_arguments_get_an_empty_object() {
         let agent = daemon.agent();
         let session = agent.session().await;
         let path = format!("/v1/sessions/{session}/calls");
-        for (n, arguments) in [r#""""#, r#""  \n""#, "null", "{}", r#""{}""#].iter().enumerate() {
-            let answer = agent.call(&session, &format!("c{n}"), "echo", arguments).await.expect(200);
-            assert_eq!(answer.json()["value"], serde_json::json!({}), "for {arguments}");
+        for (n, arguments) in [r#""""#, r#""  \n""#, "null", "{}", r#""{}""#]
+            .iter()
+            .enumerate()
+        {
+            let answer = agent
+                .call(&session, &format!("c{n}"), "echo", arguments)
+                .await
+                .expect(200);
+            assert_eq!(
+                answer.json()["value"],
+                serde_json::json!({}),
+                "for {arguments}"
+            );
         }
-        let absent = agent.post(&path, r#"{"call_id":"absent","name":"echo"}"#).await.expect(200);
+        let absent = agent
+            .post(&path, r#"{"call_id":"absent","name":"echo"}"#)
+            .await
+            .expect(200);
         assert_eq!(absent.json()["value"], serde_json::json!({}));
-        let missing = agent.call(&session, "missing", "read_file", r#""""#).await.expect(200);
+        let missing = agent
+            .call(&session, "missing", "read_file", r#""""#)
+            .await
+            .expect(200);
         assert_eq!(missing.code(), "INVALID_ARGS");
-        let message = missing.json()["error"]["message"].as_str().unwrap().to_owned();
-        assert!(message.contains("path"), "the message names the property: {message}");
+        let message = missing.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(
+            message.contains("path"),
+            "the message names the property: {message}"
+        );
         assert!(!message.contains("end of input"), "{message}");
     });
 }
@@ -30,14 +52,25 @@ fn c02_cut_off_arguments_are_refused_with_their_position_and_run_nothing() {
         let agent = daemon.agent();
         let session = agent.session().await;
         let cut = r#""{\"cmds\":[\"ls\",\"rm -rf x\"""#;
-        let answer = agent.call(&session, "cut", "counter", cut).await.expect(200);
+        let answer = agent
+            .call(&session, "cut", "counter", cut)
+            .await
+            .expect(200);
         assert_eq!(answer.code(), "INVALID_ARGS");
         let result = answer.json();
         let message = result["error"]["message"].as_str().unwrap();
-        assert!(message.contains("line 1 column"), "the position is told: {message}");
+        assert!(
+            message.contains("line 1 column"),
+            "the position is told: {message}"
+        );
         assert_eq!(result["body_invoked"], false);
         let path = format!("/v1/sessions/{session}/calls");
-        let body = agent.post(&path, r#"{"call_id":"body","name":"counter","arguments":{"n":1"#).await;
+        let body = agent
+            .post(
+                &path,
+                r#"{"call_id":"body","name":"counter","arguments":{"n":1"#,
+            )
+            .await;
         assert_eq!(body.expect(400).code(), "BAD_JSON");
         agent.get(&format!("{path}/body")).await.expect(404);
         assert_eq!(daemon.counted(), 0);
@@ -52,20 +85,50 @@ fn c03_numbers_keep_their_text_through_value_content_stream_journal_and_restart(
         let mut daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        let answer = agent.call(&session, "numbers", "echo", NUMBERS).await.expect(200);
-        assert!(answer.text.contains(&format!(r#""value":{NUMBERS}"#)), "{}", answer.text);
-        for text in ["123456789012345678901234567890", "0.1000000000000000055511151231257827", "1E2"] {
-            assert!(answer.json()["content"][0]["text"].as_str().unwrap().contains(text), "{text}");
+        let answer = agent
+            .call(&session, "numbers", "echo", NUMBERS)
+            .await
+            .expect(200);
+        assert!(
+            answer.text.contains(&format!(r#""value":{NUMBERS}"#)),
+            "{}",
+            answer.text
+        );
+        for text in [
+            "123456789012345678901234567890",
+            "0.1000000000000000055511151231257827",
+            "1E2",
+        ] {
+            assert!(
+                answer.json()["content"][0]["text"]
+                    .as_str()
+                    .unwrap()
+                    .contains(text),
+                "{text}"
+            );
         }
         let path = format!("/v1/sessions/{session}/events?after=0");
         let mut stream = agent.stream(&path).await;
         let call = stream.until("tool/call").await;
-        assert!(call.text.contains(&format!(r#""arguments":{NUMBERS}"#)), "{}", call.text);
+        assert!(
+            call.text.contains(&format!(r#""arguments":{NUMBERS}"#)),
+            "{}",
+            call.text
+        );
         let result = stream.until("tool/result").await;
-        assert!(result.text.ends_with(&format!(r#""data":{}}}"#, answer.text)), "byte for byte");
+        assert!(
+            result
+                .text
+                .ends_with(&format!(r#""data":{}}}"#, answer.text)),
+            "byte for byte"
+        );
         daemon.kill();
         daemon.restart();
-        let replayed = daemon.agent().call(&session, "numbers", "echo", NUMBERS).await.expect(200);
+        let replayed = daemon
+            .agent()
+            .call(&session, "numbers", "echo", NUMBERS)
+            .await
+            .expect(200);
         assert_eq!(replayed.text, answer.text, "the same bytes after a restart");
         assert_eq!(replayed.header("toold-replayed"), Some("true"));
     });
@@ -79,15 +142,27 @@ fn c04_what_is_no_number_is_refused_and_never_passes_a_maximum() {
         let session = agent.session().await;
         for (n, number) in ["1e400", "-1e400", "1e-400"].iter().enumerate() {
             let id = format!("n{n}");
-            let answer = agent.call(&session, &id, "echo", &format!(r#"{{"n":{number}}}"#)).await;
+            let answer = agent
+                .call(&session, &id, "echo", &format!(r#"{{"n":{number}}}"#))
+                .await;
             assert_eq!(answer.expect(200).code(), "INVALID_ARGS", "{number}");
         }
         for number in ["NaN", "Infinity", "-Infinity", "+1", "01"] {
-            let answer = agent.call(&session, "bad", "echo", &format!(r#"{{"n":{number}}}"#)).await;
+            let answer = agent
+                .call(&session, "bad", "echo", &format!(r#"{{"n":{number}}}"#))
+                .await;
             assert_eq!(answer.expect(400).code(), "BAD_JSON", "{number}");
         }
-        for (id, number, fits) in [("one", "1.0", true), ("hundred", "1E2", true), ("half", "1.5", false), ("zero", "-0", true)] {
-            let answer = agent.call(&session, id, "counter", &format!(r#"{{"n":{number}}}"#)).await.expect(200);
+        for (id, number, fits) in [
+            ("one", "1.0", true),
+            ("hundred", "1E2", true),
+            ("half", "1.5", false),
+            ("zero", "-0", true),
+        ] {
+            let answer = agent
+                .call(&session, id, "counter", &format!(r#"{{"n":{number}}}"#))
+                .await
+                .expect(200);
             assert_eq!(answer.json()["is_error"], !fits, "{number} against integer");
         }
     });
@@ -100,13 +175,23 @@ fn c05_a_member_named_twice_is_refused_in_arguments_and_requests() {
         daemon.file("ok", "ok");
         let agent = daemon.agent();
         let session = agent.session().await;
-        for (n, twice) in [r#"{"path":"ok","path":"/etc/shadow"}"#, r#"{"path":"ok","\u0070ath":"x"}"#]
-            .iter()
-            .enumerate()
+        for (n, twice) in [
+            r#"{"path":"ok","path":"/etc/shadow"}"#,
+            r#"{"path":"ok","\u0070ath":"x"}"#,
+        ]
+        .iter()
+        .enumerate()
         {
-            let answer = agent.call(&session, &format!("t{n}"), "read_file", twice).await.expect(200);
+            let answer = agent
+                .call(&session, &format!("t{n}"), "read_file", twice)
+                .await
+                .expect(200);
             assert_eq!(answer.code(), "INVALID_ARGS");
-            assert!(answer.text.contains("path"), "the member is named: {}", answer.text);
+            assert!(
+                answer.text.contains("path"),
+                "the member is named: {}",
+                answer.text
+            );
         }
         let path = format!("/v1/sessions/{session}/calls");
         let twice = r#"{"call_id":"a","name":"echo","\u006eame":"counter"}"#;
@@ -124,18 +209,34 @@ fn c06_depth_is_bounded_at_128_and_a_flood_of_brackets_is_refused_cleanly() {
         let session = agent.session().await;
         let nested = |levels: usize| {
             // The object itself is the first level.
-            format!(r#"{{"a":{}{}}}"#, "[".repeat(levels - 1), "]".repeat(levels - 1))
+            format!(
+                r#"{{"a":{}{}}}"#,
+                "[".repeat(levels - 1),
+                "]".repeat(levels - 1)
+            )
         };
         for (levels, fits) in [(127, true), (128, true), (129, false), (4_000, false)] {
             let id = format!("d{levels}");
-            let answer = agent.call(&session, &id, "echo", &nested(levels)).await.expect(200);
+            let answer = agent
+                .call(&session, &id, "echo", &nested(levels))
+                .await
+                .expect(200);
             let code = if fits { "" } else { "INVALID_ARGS" };
             assert_eq!(answer.code(), code, "{levels} levels");
         }
         let flood = "[".repeat(100_000);
-        agent.post(&format!("/v1/sessions/{session}/calls"), &flood).await.expect(400);
+        agent
+            .post(&format!("/v1/sessions/{session}/calls"), &flood)
+            .await
+            .expect(400);
         let inside = format!(r#"{{"call_id":"f","name":"echo","arguments":{flood}}}"#);
-        agent.post(&format!("/v1/sessions/{session}/calls"), &inside).await.expect(400);
-        agent.call(&session, "after", "echo", "{}").await.expect(200);
+        agent
+            .post(&format!("/v1/sessions/{session}/calls"), &inside)
+            .await
+            .expect(400);
+        agent
+            .call(&session, "after", "echo", "{}")
+            .await
+            .expect(200);
     });
 }

@@ -15,19 +15,31 @@ fn the_first_call_ends_in_call_started_result_and_the_file() {
         daemon.file("package.json", "{\n  \"name\": \"demo\"\n}\n");
         let agent = daemon.agent();
         let session = agent.session().await;
-        let mut stream = agent.stream(&format!("/v1/sessions/{session}/events")).await;
+        let mut stream = agent
+            .stream(&format!("/v1/sessions/{session}/events"))
+            .await;
         stream.until("stream/hello").await;
-        let body = r#"{"call_id":"call_7","name":"read_file","arguments":"{\"path\":\"package.json\"}"}"#;
-        let answer = agent.post(&format!("/v1/sessions/{session}/calls"), body).await.expect(200);
+        let body =
+            r#"{"call_id":"call_7","name":"read_file","arguments":"{\"path\":\"package.json\"}"}"#;
+        let answer = agent
+            .post(&format!("/v1/sessions/{session}/calls"), body)
+            .await
+            .expect(200);
         let result = answer.json();
         assert_eq!(result["is_error"], false, "{result}");
         assert_eq!(result["value"]["content"], "{\n  \"name\": \"demo\"\n}\n");
         assert_eq!(result["value"]["path"], "package.json");
         assert_eq!(result["meta"]["card"], "read");
         let durable: Vec<_> = stream.collect("tool/result").await;
-        let kinds: Vec<&str> =
-            durable.iter().filter(|e| e.is_durable()).map(|e| e.kind.as_str()).collect();
-        assert_eq!(kinds, ["tool/call", "tool/started", "fs/observed", "tool/result"]);
+        let kinds: Vec<&str> = durable
+            .iter()
+            .filter(|e| e.is_durable())
+            .map(|e| e.kind.as_str())
+            .collect();
+        assert_eq!(
+            kinds,
+            ["tool/call", "tool/started", "fs/observed", "tool/result"]
+        );
         assert_eq!(durable.last().unwrap().data(), result);
     });
 }
@@ -38,16 +50,29 @@ fn c07_the_same_call_again_is_one_run_and_another_body_under_its_id_is_a_conflic
         let mut daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        let first = agent.call(&session, "c1", "counter", r#"{"n":1}"#).await.expect(200);
-        let again = agent.call(&session, "c1", "counter", r#"{"n":1 }"#).await.expect(200);
+        let first = agent
+            .call(&session, "c1", "counter", r#"{"n":1}"#)
+            .await
+            .expect(200);
+        let again = agent
+            .call(&session, "c1", "counter", r#"{"n":1 }"#)
+            .await
+            .expect(200);
         assert_eq!(first.text, again.text);
         assert_eq!(first.header("toold-replayed"), None);
         assert_eq!(again.header("toold-replayed"), Some("true"));
         let many = (0..50).map(|_| agent.call(&session, "c50", "counter", r#"{"n":1}"#));
         let answers = futures_util::future::join_all(many).await;
-        let firsts = answers.iter().filter(|a| a.header("toold-replayed").is_none()).count();
+        let firsts = answers
+            .iter()
+            .filter(|a| a.header("toold-replayed").is_none())
+            .count();
         assert_eq!(firsts, 1, "one of fifty was the first");
-        assert!(answers.iter().all(|a| a.status == 200 && a.text == answers[0].text));
+        assert!(
+            answers
+                .iter()
+                .all(|a| a.status == 200 && a.text == answers[0].text)
+        );
         assert_eq!(daemon.counted(), 2);
         let other = agent.call(&session, "c1", "counter", r#"{"n":2}"#).await;
         assert_eq!(other.expect(409).code(), "CALL_ID_CONFLICT");
@@ -56,7 +81,10 @@ fn c07_the_same_call_again_is_one_run_and_another_body_under_its_id_is_a_conflic
         daemon.kill();
         daemon.restart();
         let agent = daemon.agent();
-        let after = agent.call(&session, "c1", "counter", r#"{"n":1}"#).await.expect(200);
+        let after = agent
+            .call(&session, "c1", "counter", r#"{"n":1}"#)
+            .await
+            .expect(200);
         assert_eq!(after.text, first.text);
         let other = agent.call(&session, "c1", "counter", r#"{"n":2}"#).await;
         assert_eq!(other.expect(409).code(), "CALL_ID_CONFLICT");
@@ -67,7 +95,9 @@ fn c07_the_same_call_again_is_one_run_and_another_body_under_its_id_is_a_conflic
 /// Sends a raw request and keeps the connection.
 fn raw(daemon: &Daemon, path: &str, body: &str) -> TcpStream {
     let mut socket = TcpStream::connect(daemon.address()).expect("the daemon listens");
-    socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    socket
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .expect("a timeout");
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -88,7 +118,9 @@ fn gate(id: &str, on_disconnect: &str) -> String {
 
 async fn running(agent: &Client, session: &str, id: &str) {
     loop {
-        let record = agent.get(&format!("/v1/sessions/{session}/calls/{id}")).await;
+        let record = agent
+            .get(&format!("/v1/sessions/{session}/calls/{id}"))
+            .await;
         if record.status == 200 && record.json()["state"] == "running" {
             return;
         }
@@ -104,7 +136,11 @@ fn c08_a_call_whose_answer_was_lost_is_not_run_again() {
         let body = r#"{"call_id":"lost","name":"counter","arguments":{}}"#;
         drop(raw(&daemon, &format!("/v1/sessions/{session}/calls"), body));
         // The request may not even have been read: then this one is the first, else it joins.
-        let result = agent.call(&session, "lost", "counter", "{}").await.expect(200).json();
+        let result = agent
+            .call(&session, "lost", "counter", "{}")
+            .await
+            .expect(200)
+            .json();
         assert_eq!(result["is_error"], false);
         assert_eq!(daemon.counted(), 1);
     });
@@ -131,7 +167,10 @@ fn c09_a_closed_connection_lets_the_call_go_on_unless_it_said_cancel() {
             assert_eq!(result["error"]["code"], "ABORTED", "{id}: {result}");
             assert_eq!(result["additional_contexts"][0]["source"]["kind"], "tool");
         }
-        agent.call(&session, "open", "open_gate", r#"{"name":"on"}"#).await.expect(200);
+        agent
+            .call(&session, "open", "open_gate", r#"{"name":"on"}"#)
+            .await
+            .expect(200);
         assert_eq!(agent.result(&session, "on").await["value"], "open");
     });
 }
@@ -142,17 +181,27 @@ fn c09_the_end_of_the_sending_side_alone_does_not_cost_the_answer() {
         let daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        let mut socket = raw(&daemon, &format!("/v1/sessions/{session}/calls"), &gate("g", "continue"));
+        let mut socket = raw(
+            &daemon,
+            &format!("/v1/sessions/{session}/calls"),
+            &gate("g", "continue"),
+        );
         socket.shutdown(Shutdown::Write).expect("half a close");
         running(&agent, &session, "g").await;
-        agent.call(&session, "open", "open_gate", r#"{"name":"g"}"#).await.expect(200);
+        agent
+            .call(&session, "open", "open_gate", r#"{"name":"g"}"#)
+            .await
+            .expect(200);
         let answer = tokio::task::spawn_blocking(move || {
             let mut answer = String::new();
             socket.read_to_string(&mut answer).expect("an answer");
             answer
         });
         let answer = answer.await.unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(r#""value":"open""#), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 200") && answer.contains(r#""value":"open""#),
+            "{answer}"
+        );
     });
 }
 
@@ -169,15 +218,25 @@ fn c12_parallel_posts_while_another_process_reads_the_database_leave_no_gap() {
             .spawn()
             .expect("python3 reads the database");
         let calls: Vec<String> = (0..50).map(|n| format!("p{n}")).collect();
-        let calls = calls.iter().map(|id| agent.call(&session, id, "counter", "{}"));
+        let calls = calls
+            .iter()
+            .map(|id| agent.call(&session, id, "counter", "{}"));
         for answer in futures_util::future::join_all(calls).await {
             answer.expect(200);
         }
         let page = agent.get(&format!("/v1/sessions/{session}/events?after=0&limit=1000"));
         let page = page.await.expect(200).json();
-        let seqs: Vec<u64> =
-            page["items"].as_array().unwrap().iter().map(|e| e["seq"].as_u64().unwrap()).collect();
-        assert_eq!(seqs, (1..=151).collect::<Vec<u64>>(), "one start and three events a call");
+        let seqs: Vec<u64> = page["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|e| e["seq"].as_u64().unwrap())
+            .collect();
+        assert_eq!(
+            seqs,
+            (1..=151).collect::<Vec<u64>>(),
+            "one start and three events a call"
+        );
         let read = reading.wait_with_output().expect("the reader ends");
         assert!(read.status.success(), "the reader was disturbed: {read:?}");
     });
@@ -198,18 +257,42 @@ fn a_call_can_be_answered_later_polled_and_cancelled() {
         let session = agent.session().await;
         let path = format!("/v1/sessions/{session}/calls");
         let request = agent.json(reqwest::Method::POST, &path, &gate("g", "continue"));
-        let accepted = agent.send(request.header("prefer", "respond-async")).await.expect(202);
-        assert_eq!(accepted.header("location"), Some(format!("{path}/g").as_str()));
+        let accepted = agent
+            .send(request.header("prefer", "respond-async"))
+            .await
+            .expect(202);
+        assert_eq!(
+            accepted.header("location"),
+            Some(format!("{path}/g").as_str())
+        );
         assert_eq!(accepted.json()["call_id"], "g");
         running(&agent, &session, "g").await;
-        let waiting = agent.get(&format!("{path}/g?wait=0")).await.expect(200).json();
+        let waiting = agent
+            .get(&format!("{path}/g?wait=0"))
+            .await
+            .expect(200)
+            .json();
         assert_eq!(waiting["state"], "running");
         assert!(waiting.get("result").is_none());
-        agent.post(&format!("{path}/g/cancel"), r#"{"reason":"changed my mind"}"#).await.expect(200);
+        agent
+            .post(
+                &format!("{path}/g/cancel"),
+                r#"{"reason":"changed my mind"}"#,
+            )
+            .await
+            .expect(200);
         let result = agent.result(&session, "g").await;
         assert_eq!(result["error"]["code"], "ABORTED");
-        assert!(result["error"]["message"].as_str().unwrap().contains("changed my mind"));
-        let late = agent.post(&format!("{path}/g/cancel"), "{}").await.expect(409);
+        assert!(
+            result["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("changed my mind")
+        );
+        let late = agent
+            .post(&format!("{path}/g/cancel"), "{}")
+            .await
+            .expect(409);
         assert_eq!(late.code(), "CALL_SETTLED");
     });
 }
@@ -220,18 +303,44 @@ fn a_queued_call_that_is_cancelled_leaves_at_once_and_those_behind_it_go_on() {
         let daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        agent.start(&session, "one", "gate", r#"{"name":"one","class":"parallel"}"#).await;
+        agent
+            .start(
+                &session,
+                "one",
+                "gate",
+                r#"{"name":"one","class":"parallel"}"#,
+            )
+            .await;
         running(&agent, &session, "one").await;
-        agent.start(&session, "two", "gate", r#"{"name":"two","class":"exclusive"}"#).await;
+        agent
+            .start(
+                &session,
+                "two",
+                "gate",
+                r#"{"name":"two","class":"exclusive"}"#,
+            )
+            .await;
         agent.start(&session, "three", "echo", "{}").await;
-        let queued = agent.get(&format!("/v1/sessions/{session}/calls/three")).await.json();
-        assert_eq!(queued["state"], "queued", "it waits behind the exclusive call");
-        agent.post(&format!("/v1/sessions/{session}/calls/two/cancel"), "{}").await.expect(200);
+        let queued = agent
+            .get(&format!("/v1/sessions/{session}/calls/three"))
+            .await
+            .json();
+        assert_eq!(
+            queued["state"], "queued",
+            "it waits behind the exclusive call"
+        );
+        agent
+            .post(&format!("/v1/sessions/{session}/calls/two/cancel"), "{}")
+            .await
+            .expect(200);
         let cancelled = agent.result(&session, "two").await;
         assert_eq!(cancelled["error"]["code"], "ABORTED_BEFORE_DISPATCH");
         assert_eq!(cancelled["body_invoked"], false);
         assert_eq!(agent.result(&session, "three").await["is_error"], false);
-        let one = agent.get(&format!("/v1/sessions/{session}/calls/one")).await.json();
+        let one = agent
+            .get(&format!("/v1/sessions/{session}/calls/one"))
+            .await
+            .json();
         assert_eq!(one["state"], "running", "the first was never disturbed");
     });
 }
@@ -245,12 +354,25 @@ fn ending_a_session_cancels_what_runs_and_keeps_what_was() {
         agent.start(&session, "g", "gate", r#"{"name":"g"}"#).await;
         running(&agent, &session, "g").await;
         agent.start(&session, "q", "gate", r#"{"name":"g"}"#).await;
-        agent.delete(&format!("/v1/sessions/{session}")).await.expect(200);
-        assert_eq!(agent.result(&session, "g").await["error"]["code"], "ABORTED");
-        assert_eq!(agent.result(&session, "q").await["error"]["code"], "ABORTED_BEFORE_DISPATCH");
+        agent
+            .delete(&format!("/v1/sessions/{session}"))
+            .await
+            .expect(200);
+        assert_eq!(
+            agent.result(&session, "g").await["error"]["code"],
+            "ABORTED"
+        );
+        assert_eq!(
+            agent.result(&session, "q").await["error"]["code"],
+            "ABORTED_BEFORE_DISPATCH"
+        );
         let late = agent.call(&session, "late", "echo", "{}").await.expect(409);
         assert_eq!(late.code(), "SESSION_ENDED");
         let again = agent.call(&session, "g", "gate", r#"{"name":"g"}"#).await;
-        assert_eq!(again.expect(200).code(), "ABORTED", "what was is still answered");
+        assert_eq!(
+            again.expect(200).code(),
+            "ABORTED",
+            "what was is still answered"
+        );
     });
 }

@@ -5,7 +5,10 @@ use crate::harness::{Daemon, Event, story};
 async fn until_running(daemon: &Daemon, session: &str, id: &str) {
     let agent = daemon.agent();
     loop {
-        let record = agent.get(&format!("/v1/sessions/{session}/calls/{id}")).await.json();
+        let record = agent
+            .get(&format!("/v1/sessions/{session}/calls/{id}"))
+            .await
+            .json();
         if record["state"] == "running" {
             return;
         }
@@ -18,9 +21,18 @@ fn c10_a_crash_closes_what_ran_as_unknown_and_what_waited_as_never_run_and_only_
         let mut daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        agent.start(&session, "runs", "gate", r#"{"name":"x","class":"exclusive"}"#).await;
+        agent
+            .start(
+                &session,
+                "runs",
+                "gate",
+                r#"{"name":"x","class":"exclusive"}"#,
+            )
+            .await;
         until_running(&daemon, &session, "runs").await;
-        agent.start(&session, "waits", "counter", r#"{"n":1}"#).await;
+        agent
+            .start(&session, "waits", "counter", r#"{"n":1}"#)
+            .await;
         let path = format!("/v1/sessions/{session}/events?after=0");
         let mut before = agent.stream(&path).await;
         let mut ids = Vec::new();
@@ -33,16 +45,28 @@ fn c10_a_crash_closes_what_ran_as_unknown_and_what_waited_as_never_run_and_only_
             daemon.restart();
             let agent = daemon.agent();
             let runs = agent.result(&session, "runs").await;
-            assert_eq!(runs["error"]["code"], "TOOL_OUTCOME_UNKNOWN", "round {round}");
+            assert_eq!(
+                runs["error"]["code"], "TOOL_OUTCOME_UNKNOWN",
+                "round {round}"
+            );
             assert_eq!(runs["body_invoked"], true);
             let waits = agent.result(&session, "waits").await;
             assert_eq!(waits["error"]["code"], "ABORTED_BEFORE_DISPATCH");
             assert_eq!(waits["body_invoked"], false);
             let page = agent.get(&format!("{path}&limit=100"));
             let items = page.await.expect(200).json()["items"].clone();
-            assert_eq!(items.as_array().unwrap().len(), 6, "a restart adds nothing more");
-            let mut resumed = agent.stream(&format!("/v1/sessions/{session}/events?after={}", ids[3])).await;
-            let closed: Vec<Event> = vec![resumed.until("tool/result").await, resumed.until("tool/result").await];
+            assert_eq!(
+                items.as_array().unwrap().len(),
+                6,
+                "a restart adds nothing more"
+            );
+            let mut resumed = agent
+                .stream(&format!("/v1/sessions/{session}/events?after={}", ids[3]))
+                .await;
+            let closed: Vec<Event> = vec![
+                resumed.until("tool/result").await,
+                resumed.until("tool/result").await,
+            ];
             let mut called: Vec<String> = closed.iter().map(Event::call_id).collect();
             called.sort();
             assert_eq!(called, ["runs", "waits"], "the stream tells both, once");
@@ -60,7 +84,9 @@ fn c17_sigterm_ends_streams_gives_running_calls_their_result_and_exits_with_0() 
         });
         let agent = daemon.agent();
         let session = agent.session().await;
-        let mut stream = agent.stream(&format!("/v1/sessions/{session}/events?after=0")).await;
+        let mut stream = agent
+            .stream(&format!("/v1/sessions/{session}/events?after=0"))
+            .await;
         agent.start(&session, "g", "gate", r#"{"name":"g"}"#).await;
         until_running(&daemon, &session, "g").await;
         daemon.signal("-TERM");
@@ -71,7 +97,10 @@ fn c17_sigterm_ends_streams_gives_running_calls_their_result_and_exits_with_0() 
         assert_eq!(daemon.ended().await, Some(0));
         daemon.restart();
         let kept = daemon.agent().result(&session, "g").await;
-        assert_eq!(kept["error"]["code"], "ABORTED", "the result was durable before the exit");
+        assert_eq!(
+            kept["error"]["code"], "ABORTED",
+            "the result was durable before the exit"
+        );
     });
 }
 
@@ -81,7 +110,9 @@ fn c17_while_draining_new_calls_are_refused_and_a_second_signal_ends_at_once() {
         let mut daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        agent.start(&session, "g", "gate", r#"{"name":"g","class":"parallel"}"#).await;
+        agent
+            .start(&session, "g", "gate", r#"{"name":"g","class":"parallel"}"#)
+            .await;
         until_running(&daemon, &session, "g").await;
         let path = format!("/v1/sessions/{session}/calls");
         daemon.signal("-TERM");
@@ -98,7 +129,10 @@ fn c17_while_draining_new_calls_are_refused_and_a_second_signal_ends_at_once() {
             }
         }
         daemon.signal("-TERM");
-        assert!(daemon.ended().await.is_some_and(|code| code != 0), "it did not drain");
+        assert!(
+            daemon.ended().await.is_some_and(|code| code != 0),
+            "it did not drain"
+        );
         daemon.restart();
         let kept = daemon.agent().result(&session, "g").await;
         assert_eq!(kept["error"]["code"], "TOOL_OUTCOME_UNKNOWN");

@@ -6,11 +6,18 @@ use crate::harness::{Client, Daemon, story};
 
 async fn check(agent: &Client, session: &str, name: &str, arguments: &str, want: &str, body: bool) {
     let id = format!("{name}-{want}");
-    let result = agent.call(session, &id, name, arguments).await.expect(200).json();
+    let result = agent
+        .call(session, &id, name, arguments)
+        .await
+        .expect(200)
+        .json();
     assert_eq!(result["is_error"], true, "{result}");
     assert_eq!(result["error"]["code"], want, "{result}");
     assert_eq!(result["body_invoked"], body, "{result}");
-    assert!(result.get("value").is_none(), "a failure has no value: {result}");
+    assert!(
+        result.get("value").is_none(),
+        "a failure has no value: {result}"
+    );
     let message = result["error"]["message"].as_str().unwrap();
     assert_eq!(result["content"][0]["text"], format!("Error: {message}"));
 }
@@ -22,17 +29,59 @@ fn every_failure_has_its_code_and_says_whether_the_body_was_reached() {
         let agent = daemon.agent();
         let session = agent.session().await;
         check(&agent, &session, "ecko", "{}", "UNKNOWN_TOOL", false).await;
-        check(&agent, &session, "echo", r#"{"forbidden":1}"#, "DENIED", false).await;
-        check(&agent, &session, "counter", r#"{"n":"x"}"#, "INVALID_ARGS", false).await;
+        check(
+            &agent,
+            &session,
+            "echo",
+            r#"{"forbidden":1}"#,
+            "DENIED",
+            false,
+        )
+        .await;
+        check(
+            &agent,
+            &session,
+            "counter",
+            r#"{"n":"x"}"#,
+            "INVALID_ARGS",
+            false,
+        )
+        .await;
         check(&agent, &session, "fail", "{}", "TOOL_ERROR", true).await;
-        check(&agent, &session, "fail", r#"{"code":"WEATHER_GONE"}"#, "WEATHER_GONE", true).await;
+        check(
+            &agent,
+            &session,
+            "fail",
+            r#"{"code":"WEATHER_GONE"}"#,
+            "WEATHER_GONE",
+            true,
+        )
+        .await;
         check(&agent, &session, "panic", "{}", "TOOL_ERROR", true).await;
-        check(&agent, &session, "wrong_output", "{}", "INVALID_TOOL_OUTPUT", true).await;
+        check(
+            &agent,
+            &session,
+            "wrong_output",
+            "{}",
+            "INVALID_TOOL_OUTPUT",
+            true,
+        )
+        .await;
         check(&agent, &session, "hurried", "{}", "TOOL_TIMEOUT", true).await;
-        let ours = agent.call(&session, "o", "fail", r#"{"code":"DENIED"}"#).await.expect(200);
-        assert_eq!(ours.code(), "TOOL_ERROR", "a tool cannot wear one of our codes");
+        let ours = agent
+            .call(&session, "o", "fail", r#"{"code":"DENIED"}"#)
+            .await
+            .expect(200);
+        assert_eq!(
+            ours.code(),
+            "TOOL_ERROR",
+            "a tool cannot wear one of our codes"
+        );
         let near = agent.call(&session, "near", "ecko", "{}").await.json();
-        assert!(near["error"]["message"].as_str().unwrap().contains("echo"), "{near}");
+        assert!(
+            near["error"]["message"].as_str().unwrap().contains("echo"),
+            "{near}"
+        );
         assert_eq!(daemon.counted(), 0);
     });
 }
@@ -43,12 +92,23 @@ fn decisions_are_in_the_log_before_the_result_they_led_to() {
         let daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        agent.call(&session, "d", "echo", r#"{"forbidden":1}"#).await.expect(200);
-        let mut stream = agent.stream(&format!("/v1/sessions/{session}/events?after=0")).await;
+        agent
+            .call(&session, "d", "echo", r#"{"forbidden":1}"#)
+            .await
+            .expect(200);
+        let mut stream = agent
+            .stream(&format!("/v1/sessions/{session}/events?after=0"))
+            .await;
         let events = stream.collect("tool/result").await;
-        let kinds: Vec<&str> =
-            events.iter().filter(|e| e.is_durable()).map(|e| e.kind.as_str()).collect();
-        assert_eq!(kinds, ["session/start", "tool/call", "tool/decision", "tool/result"]);
+        let kinds: Vec<&str> = events
+            .iter()
+            .filter(|e| e.is_durable())
+            .map(|e| e.kind.as_str())
+            .collect();
+        assert_eq!(
+            kinds,
+            ["session/start", "tool/call", "tool/decision", "tool/result"]
+        );
         let decision = events[events.len() - 2].data();
         assert_eq!(decision["stage"], "pre-execute");
         assert_eq!(decision["layer"], "no-forbidden");
@@ -63,29 +123,60 @@ fn nested_calls_go_through_the_whole_pipeline_under_their_parent() {
         let agent = daemon.agent();
         let session = agent.session().await;
         let three = r#"{"name":"counter","arguments":{"n":4},"times":3}"#;
-        let result = agent.call(&session, "n", "nest", three).await.expect(200).json();
-        assert_eq!(result["value"]["ends"].as_array().unwrap().len(), 3, "{result}");
+        let result = agent
+            .call(&session, "n", "nest", three)
+            .await
+            .expect(200)
+            .json();
+        assert_eq!(
+            result["value"]["ends"].as_array().unwrap().len(),
+            3,
+            "{result}"
+        );
         assert_eq!(daemon.counted(), 3);
         let denied = r#"{"name":"counter","arguments":{"forbidden":1}}"#;
-        let result = agent.call(&session, "f", "nest", denied).await.expect(200).json();
+        let result = agent
+            .call(&session, "f", "nest", denied)
+            .await
+            .expect(200)
+            .json();
         let end = result["value"]["ends"][0].as_str().unwrap();
-        assert!(end.contains("denied by policy"), "policy holds for nested calls too: {end}");
+        assert!(
+            end.contains("denied by policy"),
+            "policy holds for nested calls too: {end}"
+        );
         assert_eq!(daemon.counted(), 3);
         let path = format!("/v1/sessions/{session}/calls");
         let top = agent.get(&path).await.expect(200).json();
         assert_eq!(ids(&top), ["n", "f"]);
-        let all = agent.get(&format!("{path}?nested=true")).await.expect(200).json();
-        assert_eq!(ids(&all), ["n", "n:call:1", "n:call:2", "n:call:3", "f", "f:call:1"]);
+        let all = agent
+            .get(&format!("{path}?nested=true"))
+            .await
+            .expect(200)
+            .json();
+        assert_eq!(
+            ids(&all),
+            ["n", "n:call:1", "n:call:2", "n:call:3", "f", "f:call:1"]
+        );
         let nested = &all["items"][1];
         assert_eq!(nested["root_call_id"], "n");
-        assert_eq!(nested["parent_execution_id"], all["items"][0]["execution_id"]);
-        assert!(nested["result"].get("meta").is_none(), "cards are for top-level calls");
+        assert_eq!(
+            nested["parent_execution_id"],
+            all["items"][0]["execution_id"]
+        );
+        assert!(
+            nested["result"].get("meta").is_none(),
+            "cards are for top-level calls"
+        );
     });
 }
 
 fn ids(page: &Value) -> Vec<String> {
     let items = page["items"].as_array().unwrap();
-    items.iter().map(|item| item["call_id"].as_str().unwrap().to_owned()).collect()
+    items
+        .iter()
+        .map(|item| item["call_id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -94,21 +185,30 @@ fn cancelling_the_parent_cancels_its_nested_calls_and_each_has_one_result() {
         let daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        let mut stream = agent.stream(&format!("/v1/sessions/{session}/events")).await;
+        let mut stream = agent
+            .stream(&format!("/v1/sessions/{session}/events"))
+            .await;
         let waits = r#"{"name":"gate","arguments":{"name":"never","class":"parallel"},"times":2}"#;
         agent.start(&session, "p", "nest", waits).await;
         // The parent and both nested calls have started.
         for _ in 0..3 {
             stream.until("tool/started").await;
         }
-        agent.post(&format!("/v1/sessions/{session}/calls/p/cancel"), "{}").await.expect(200);
+        agent
+            .post(&format!("/v1/sessions/{session}/calls/p/cancel"), "{}")
+            .await
+            .expect(200);
         let mut settled = Vec::new();
         for _ in 0..3 {
             let result = stream.until("tool/result").await;
             assert_eq!(result.data()["error"]["code"], "ABORTED");
             settled.push(result.call_id());
         }
-        assert_eq!(settled.pop().as_deref(), Some("p"), "the parent settles last");
+        assert_eq!(
+            settled.pop().as_deref(),
+            Some("p"),
+            "the parent settles last"
+        );
         settled.sort();
         assert_eq!(settled, ["p:call:1", "p:call:2"]);
     });
@@ -120,13 +220,32 @@ fn a_body_that_ignores_cancellation_is_waited_for_and_its_success_becomes_aborte
         let daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        let mut stream = agent.stream(&format!("/v1/sessions/{session}/events")).await;
-        agent.start(&session, "s", "gate", r#"{"name":"s","stubborn":true,"class":"parallel"}"#).await;
+        let mut stream = agent
+            .stream(&format!("/v1/sessions/{session}/events"))
+            .await;
+        agent
+            .start(
+                &session,
+                "s",
+                "gate",
+                r#"{"name":"s","stubborn":true,"class":"parallel"}"#,
+            )
+            .await;
         stream.until("tool/started").await;
         let path = format!("/v1/sessions/{session}/calls/s");
-        let record = agent.post(&format!("{path}/cancel"), "{}").await.expect(200).json();
-        assert_eq!(record["state"], "running", "it keeps its lane until it is at rest");
-        agent.call(&session, "o", "open_gate", r#"{"name":"s"}"#).await.expect(200);
+        let record = agent
+            .post(&format!("{path}/cancel"), "{}")
+            .await
+            .expect(200)
+            .json();
+        assert_eq!(
+            record["state"], "running",
+            "it keeps its lane until it is at rest"
+        );
+        agent
+            .call(&session, "o", "open_gate", r#"{"name":"s"}"#)
+            .await
+            .expect(200);
         let result = agent.result(&session, "s").await;
         assert_eq!(result["error"]["code"], "ABORTED");
         assert_eq!(result["body_invoked"], true);
@@ -145,7 +264,11 @@ fn retries_are_advised_where_they_can_help() {
             ("c", "nothing", "{}", false),
             ("d", "counter", r#"{"n":""}"#, false),
         ] {
-            let result = agent.call(&session, id, name, arguments).await.expect(200).json();
+            let result = agent
+                .call(&session, id, name, arguments)
+                .await
+                .expect(200)
+                .json();
             assert_eq!(result["error"]["retryable"], json!(retryable), "{result}");
         }
     });
@@ -157,9 +280,14 @@ fn a_timing_says_where_the_time_went() {
         let daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        let result = agent.call(&session, "t", "echo", "{}").await.expect(200).json();
+        let result = agent
+            .call(&session, "t", "echo", "{}")
+            .await
+            .expect(200)
+            .json();
         let timing = |name: &str| result["timing"][name].as_f64().unwrap();
-        let parts = timing("queued_ms") + timing("policy_ms") + timing("approval_ms") + timing("body_ms");
+        let parts =
+            timing("queued_ms") + timing("policy_ms") + timing("approval_ms") + timing("body_ms");
         assert!(parts <= timing("total_ms"), "{result}");
         assert!(timing("body_ms") > 0.0, "{result}");
     });

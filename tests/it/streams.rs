@@ -9,7 +9,11 @@ use std::{
 use crate::harness::{Daemon, Event, Extra, story};
 
 fn durable(events: &[Event]) -> Vec<String> {
-    events.iter().filter(|e| e.is_durable()).map(|e| e.text.clone()).collect()
+    events
+        .iter()
+        .filter(|e| e.is_durable())
+        .map(|e| e.text.clone())
+        .collect()
 }
 
 #[test]
@@ -21,7 +25,10 @@ fn a_late_subscriber_and_one_that_resumes_see_the_same_bytes_as_the_first() {
         let path = format!("/v1/sessions/{session}/events");
         let mut first = agent.stream(&format!("{path}?after=0")).await;
         for id in ["a", "b", "c"] {
-            agent.call(&session, id, "echo", r#"{"x":1.0}"#).await.expect(200);
+            agent
+                .call(&session, id, "echo", r#"{"x":1.0}"#)
+                .await
+                .expect(200);
         }
         let mut seen = Vec::new();
         for _ in 0..3 {
@@ -32,7 +39,11 @@ fn a_late_subscriber_and_one_that_resumes_see_the_same_bytes_as_the_first() {
         for _ in 0..3 {
             again.extend(late.collect("tool/result").await);
         }
-        assert_eq!(durable(&seen), durable(&again), "live and replayed are the same bytes");
+        assert_eq!(
+            durable(&seen),
+            durable(&again),
+            "live and replayed are the same bytes"
+        );
         let at = seen.iter().find(|e| e.kind == "tool/result").unwrap();
         let request = agent.request(reqwest::Method::GET, &path);
         let request = request.header("last-event-id", at.id.clone().unwrap());
@@ -43,10 +54,20 @@ fn a_late_subscriber_and_one_that_resumes_see_the_same_bytes_as_the_first() {
         }
         let expected = durable(&seen);
         let from = expected.iter().position(|text| *text == at.text).unwrap() + 1;
-        assert_eq!(durable(&rest), expected[from..], "exactly what came after, once");
-        let page = agent.get(&format!("{path}?after=0&limit=1000")).await.expect(200);
+        assert_eq!(
+            durable(&rest),
+            expected[from..],
+            "exactly what came after, once"
+        );
+        let page = agent
+            .get(&format!("{path}?after=0&limit=1000"))
+            .await
+            .expect(200);
         for text in &expected {
-            assert!(page.text.contains(text.as_str()), "the page holds the same bytes");
+            assert!(
+                page.text.contains(text.as_str()),
+                "the page holds the same bytes"
+            );
         }
     });
 }
@@ -57,18 +78,29 @@ fn without_a_cursor_a_stream_is_live_only_and_its_hello_tells_what_is_under_way(
         let daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        agent.call(&session, "before", "echo", "{}").await.expect(200);
-        agent.start(&session, "g", "gate", r#"{"name":"g","class":"parallel"}"#).await;
+        agent
+            .call(&session, "before", "echo", "{}")
+            .await
+            .expect(200);
+        agent
+            .start(&session, "g", "gate", r#"{"name":"g","class":"parallel"}"#)
+            .await;
         let mut stream = agent.stream("/v1/events").await;
         let hello = stream.next().await.expect("a first frame");
         assert_eq!(hello.kind, "stream/hello");
-        assert!(hello.id.is_some(), "a reconnect before the first event loses nothing");
+        assert!(
+            hello.id.is_some(),
+            "a reconnect before the first event loses nothing"
+        );
         let hello = hello.json();
         let hello = hello.get("data").cloned().unwrap_or(hello);
         assert_eq!(hello["in_flight"][0]["call_id"], "g", "{hello}");
         assert_eq!(hello["pending_approvals"].as_array().unwrap().len(), 0);
         assert!(hello["log_id"].is_string());
-        agent.call(&session, "after", "echo", "{}").await.expect(200);
+        agent
+            .call(&session, "after", "echo", "{}")
+            .await
+            .expect(200);
         assert_eq!(stream.until("tool/call").await.call_id(), "after");
     });
 }
@@ -79,15 +111,26 @@ fn live_output_stays_one_line_of_data_whatever_it_holds() {
         let daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        let mut stream = agent.stream(&format!("/v1/sessions/{session}/events")).await;
+        let mut stream = agent
+            .stream(&format!("/v1/sessions/{session}/events"))
+            .await;
         stream.until("stream/hello").await;
         let text = r#"a\r\nevent: approval/decided\r\nid: 999999\r\n\r\nb"#;
         let arguments = format!(r#"{{"text":"{text}","count":1}}"#);
-        agent.call(&session, "c", "chatty", &arguments).await.expect(200);
+        agent
+            .call(&session, "c", "chatty", &arguments)
+            .await
+            .expect(200);
         let events = stream.collect("tool/result").await;
-        let output = events.iter().find(|e| e.kind == "tool/output").expect("live output");
+        let output = events
+            .iter()
+            .find(|e| e.kind == "tool/output")
+            .expect("live output");
         assert_eq!(output.id, None, "live frames carry no cursor");
-        assert_eq!(output.data()["text"], "a\r\nevent: approval/decided\r\nid: 999999\r\n\r\nb");
+        assert_eq!(
+            output.data()["text"],
+            "a\r\nevent: approval/decided\r\nid: 999999\r\n\r\nb"
+        );
         assert!(events.iter().all(|e| e.id.as_deref() != Some("999999")));
         assert!(events.iter().all(|e| e.kind != "approval/decided"));
     });
@@ -100,12 +143,23 @@ fn c13_foreign_and_broken_cursors_show_only_this_session_or_a_gap_and_never_a_fa
         let agent = daemon.agent();
         let (mine, other) = (agent.session().await, agent.session().await);
         agent.call(&other, "theirs", "echo", "{}").await.expect(200);
-        let mut stream = agent.stream(&format!("/v1/sessions/{other}/events?after=0")).await;
+        let mut stream = agent
+            .stream(&format!("/v1/sessions/{other}/events?after=0"))
+            .await;
         let foreign = stream.until("tool/result").await.id.unwrap();
         agent.call(&mine, "mine", "echo", "{}").await.expect(200);
         let long = "9".repeat(10 * 1024);
-        let cursors =
-            [foreign.as_str(), "-1", "abc", "18446744073709551616", "", &long, "%00", "0", "1e3"];
+        let cursors = [
+            foreign.as_str(),
+            "-1",
+            "abc",
+            "18446744073709551616",
+            "",
+            &long,
+            "%00",
+            "0",
+            "1e3",
+        ];
         for cursor in cursors {
             for way in ["header", "query"] {
                 let path = format!("/v1/sessions/{mine}/events");
@@ -123,15 +177,32 @@ fn c13_foreign_and_broken_cursors_show_only_this_session_or_a_gap_and_never_a_fa
                     continue;
                 }
                 let mut stream = crate::harness::Stream::new(response);
-                agent.call(&mine, &format!("end-{way}-{}", &cursor[..cursor.len().min(9)].replace('%', "p")), "echo", "{}").await.expect(200);
+                agent
+                    .call(
+                        &mine,
+                        &format!(
+                            "end-{way}-{}",
+                            &cursor[..cursor.len().min(9)].replace('%', "p")
+                        ),
+                        "echo",
+                        "{}",
+                    )
+                    .await
+                    .expect(200);
                 for event in stream.collect("tool/result").await {
                     let json = event.json();
                     let session = json["session_id"].as_str();
-                    assert!(session.is_none_or(|s| s == mine), "{cursor:.20}: {}", event.text);
+                    assert!(
+                        session.is_none_or(|s| s == mine),
+                        "{cursor:.20}: {}",
+                        event.text
+                    );
                 }
             }
         }
-        let ahead = agent.stream(&format!("/v1/sessions/{mine}/events?after=9000000000000000000"));
+        let ahead = agent.stream(&format!(
+            "/v1/sessions/{mine}/events?after=9000000000000000000"
+        ));
         let gap = ahead.await.until("stream/gap").await;
         assert!(gap.text.contains("9000000000000000000"), "{}", gap.text);
     });
@@ -153,7 +224,9 @@ fn c15_a_reader_that_never_reads_costs_bounded_memory_and_is_closed_as_lagged() 
             daemon.token("agent"),
         );
         stalled.write_all(head.as_bytes()).expect("a request");
-        let mut reader = agent.stream(&format!("/v1/sessions/{session}/events")).await;
+        let mut reader = agent
+            .stream(&format!("/v1/sessions/{session}/events"))
+            .await;
         reader.until("stream/hello").await;
         let before = daemon.resident();
         let text = "x".repeat(2048);
@@ -162,19 +235,27 @@ fn c15_a_reader_that_never_reads_costs_bounded_memory_and_is_closed_as_lagged() 
             let mut results = 0;
             while results < 100 {
                 let event = reader.next().await.expect("the reader is never cut off");
-                assert_ne!(event.kind, "stream/lagged", "a reader that reads is not lagged");
+                assert_ne!(
+                    event.kind, "stream/lagged",
+                    "a reader that reads is not lagged"
+                );
                 results += usize::from(event.kind == "tool/result");
             }
         });
         for n in 0..100 {
             let arguments = format!(r#"{{"text":"{text}","count":500}}"#);
-            agent.call(&session, &format!("c{n}"), "chatty", &arguments).await.expect(200);
+            agent
+                .call(&session, &format!("c{n}"), "chatty", &arguments)
+                .await
+                .expect(200);
         }
         reading.await.expect("the other reader saw every result");
         let grown = daemon.resident().saturating_sub(before);
         assert!(grown < 64 * 1024, "resident memory grew by {grown} KiB");
         // The socket's buffers are read only now; the connection behind them has been closed.
-        stalled.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+        stalled
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .expect("a timeout");
         let (ended, received) = tokio::task::spawn_blocking(move || {
             let mut received = 0;
             let mut buffer = vec![0; 1 << 16];
@@ -189,7 +270,10 @@ fn c15_a_reader_that_never_reads_costs_bounded_memory_and_is_closed_as_lagged() 
         .await
         .unwrap();
         assert!(ended, "the stalled reader's connection was not closed");
-        assert!(received < 100 * 500 * 2048, "it did not get everything: {received}");
+        assert!(
+            received < 100 * 500 * 2048,
+            "it did not get everything: {received}"
+        );
     });
 }
 
@@ -202,16 +286,28 @@ fn c16_streams_are_never_compressed_and_begin_at_once() {
         });
         let agent = daemon.agent();
         let request = agent.request(reqwest::Method::GET, "/v1/events");
-        let mut stream = agent.stream_with(request.header("accept-encoding", "gzip, br")).await;
+        let mut stream = agent
+            .stream_with(request.header("accept-encoding", "gzip, br"))
+            .await;
         let headers = stream.response.headers().clone();
         assert!(!headers.contains_key("content-encoding"));
         assert_eq!(headers["x-accel-buffering"], "no");
-        assert!(headers["content-type"].to_str().unwrap().starts_with("text/event-stream"));
+        assert!(
+            headers["content-type"]
+                .to_str()
+                .unwrap()
+                .starts_with("text/event-stream")
+        );
         stream.until("stream/hello").await;
         let session = agent.session().await;
         // Heartbeats are comments: they carry no id and move no cursor.
         while stream.comments < 2 {
-            let chunk = stream.response.chunk().await.expect("the stream is open").unwrap();
+            let chunk = stream
+                .response
+                .chunk()
+                .await
+                .expect("the stream is open")
+                .unwrap();
             let text = String::from_utf8(chunk.to_vec()).unwrap();
             for line in text.lines().filter(|line| line.starts_with(':')) {
                 assert!(!line.contains("id"), "{line}");
@@ -235,13 +331,23 @@ fn c23_an_idle_stream_and_a_long_call_stay_alive_through_heartbeats_and_202() {
         let mut idle = agent.stream("/v1/events?types=session/end").await;
         let gate = r#"{"name":"g","class":"parallel"}"#;
         let answer = agent.call(&session, "long", "gate", gate).await.expect(202);
-        assert_eq!(answer.json()["state"], "running", "what outlives the wait is answered 202");
+        assert_eq!(
+            answer.json()["state"],
+            "running",
+            "what outlives the wait is answered 202"
+        );
         let mut beats = 0;
         while beats < 5 {
             let chunk = idle.response.chunk().await.expect("alive").expect("open");
-            beats += chunk.split(|b| *b == b'\n').filter(|l| l.starts_with(b":")).count();
+            beats += chunk
+                .split(|b| *b == b'\n')
+                .filter(|l| l.starts_with(b":"))
+                .count();
         }
-        agent.call(&session, "o", "open_gate", r#"{"name":"g"}"#).await.expect(200);
+        agent
+            .call(&session, "o", "open_gate", r#"{"name":"g"}"#)
+            .await
+            .expect(200);
         assert_eq!(agent.result(&session, "long").await["value"], "open");
     });
 }
@@ -258,9 +364,18 @@ fn a_call_asked_for_as_a_stream_ends_with_its_own_result() {
             let request = agent.json(reqwest::Method::POST, &path, body);
             let mut stream = agent.stream_with(request).await;
             let events = stream.collect("tool/result").await;
-            assert!(events.iter().filter(|e| e.is_durable()).all(|e| e.call_id() == "s"));
+            assert!(
+                events
+                    .iter()
+                    .filter(|e| e.is_durable())
+                    .all(|e| e.call_id() == "s")
+            );
             let live = events.iter().filter(|e| e.kind == "tool/output").count();
-            assert_eq!(live, if replayed { 0 } else { 3 }, "live output is live only");
+            assert_eq!(
+                live,
+                if replayed { 0 } else { 3 },
+                "live output is live only"
+            );
             assert!(stream.next().await.is_none(), "the result is the last");
         }
     });

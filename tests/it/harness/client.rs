@@ -48,8 +48,15 @@ impl Answer {
 
 impl Client {
     pub fn new(url: &str, token: Option<String>) -> Self {
-        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
-        Self { http, url: url.to_owned(), token }
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .build()
+            .expect("a client");
+        Self {
+            http,
+            url: url.to_owned(),
+            token,
+        }
     }
 
     /// A request to refine.
@@ -65,7 +72,11 @@ impl Client {
         let response = request.send().await.expect("an answer");
         let (status, headers) = (response.status(), response.headers().clone());
         let text = response.text().await.expect("a body");
-        Answer { status, headers, text }
+        Answer {
+            status,
+            headers,
+            text,
+        }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -90,19 +101,28 @@ impl Client {
     /// Opens a session of the default agent.
     pub async fn session(&self) -> String {
         let answer = self.post("/v1/sessions", "{}").await.expect(201);
-        answer.json()["session_id"].as_str().expect("an id").to_owned()
+        answer.json()["session_id"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
     }
 
     /// One call, waited for.
     pub async fn call(&self, session: &str, id: &str, name: &str, arguments: &str) -> Answer {
-        self.post(&format!("/v1/sessions/{session}/calls"), &body(id, name, arguments)).await
+        self.post(
+            &format!("/v1/sessions/{session}/calls"),
+            &body(id, name, arguments),
+        )
+        .await
     }
 
     /// One call, not waited for; accepted when this returns.
     pub async fn start(&self, session: &str, id: &str, name: &str, arguments: &str) {
         let path = format!("/v1/sessions/{session}/calls");
         let request = self.json(Method::POST, &path, &body(id, name, arguments));
-        self.send(request.header("prefer", "respond-async")).await.expect(202);
+        self.send(request.header("prefer", "respond-async"))
+            .await
+            .expect(202);
     }
 
     /// The result of a call, waited for.

@@ -25,7 +25,9 @@ pub fn story<T>(story: impl Future<Output = T>) -> T {
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        tokio::time::timeout(LONGEST, story).await.expect("the story took too long: it hangs")
+        tokio::time::timeout(LONGEST, story)
+            .await
+            .expect("the story took too long: it hangs")
     })
 }
 
@@ -59,7 +61,12 @@ impl Daemon {
         let dir = tempfile::tempdir().expect("a temporary directory");
         std::fs::create_dir(dir.path().join("workspace")).expect("a workspace");
         let (child, url) = spawn(dir.path(), &extra);
-        Self { child, dir, extra, url }
+        Self {
+            child,
+            dir,
+            extra,
+            url,
+        }
     }
 
     /// Ends the process without warning, as a crash does.
@@ -77,7 +84,10 @@ impl Daemon {
 
     /// Sends a signal.
     pub fn signal(&self, signal: &str) {
-        let sent = Command::new("kill").arg(signal).arg(self.pid().to_string()).status();
+        let sent = Command::new("kill")
+            .arg(signal)
+            .arg(self.pid().to_string())
+            .status();
         assert!(sent.expect("kill runs").success());
     }
 
@@ -115,7 +125,10 @@ impl Daemon {
 
     /// How often the tool `counter` has run.
     pub fn counted(&self) -> usize {
-        std::fs::read_to_string(self.dir.path().join("counted")).unwrap_or_default().lines().count()
+        std::fs::read_to_string(self.dir.path().join("counted"))
+            .unwrap_or_default()
+            .lines()
+            .count()
     }
 
     /// Everything the daemon has written to its log so far.
@@ -133,7 +146,10 @@ impl Daemon {
     pub fn token(&self, name: &str) -> String {
         let path = self.state().join("tokens").join(name);
         let token = std::fs::read_to_string(&path);
-        token.unwrap_or_else(|e| panic!("no token at {}: {e}", path.display())).trim().to_owned()
+        token
+            .unwrap_or_else(|e| panic!("no token at {}: {e}", path.display()))
+            .trim()
+            .to_owned()
     }
 
     /// A client with the generated `agent` token.
@@ -155,8 +171,14 @@ impl Daemon {
     pub fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
         let status = status.expect("the daemon runs");
-        let line = status.lines().find(|l| l.starts_with("VmRSS")).expect("a VmRSS line");
-        line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number")
+        let line = status
+            .lines()
+            .find(|l| l.starts_with("VmRSS"))
+            .expect("a VmRSS line");
+        line.split_whitespace()
+            .nth(1)
+            .and_then(|n| n.parse().ok())
+            .expect("a number")
     }
 }
 
@@ -180,7 +202,10 @@ fn spawn(dir: &Path, extra: &Extra) -> (Child, String) {
         extra.rest,
     );
     std::fs::write(&config, text).expect("a configuration");
-    let log = std::fs::OpenOptions::new().create(true).append(true).open(dir.join("log"));
+    let log = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(dir.join("log"));
     let mut child = Command::new(example("embedded"))
         .args([&config, &dir.join("counted")])
         .env_clear()
@@ -216,7 +241,15 @@ fn first_url(child: &mut Child) -> Option<String> {
 
 fn example(name: &str) -> PathBuf {
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_toold"));
-    let path = binary.parent().expect("a directory").join("examples").join(name);
-    assert!(path.exists(), "build the examples first: cargo build --examples ({})", path.display());
+    let path = binary
+        .parent()
+        .expect("a directory")
+        .join("examples")
+        .join(name);
+    assert!(
+        path.exists(),
+        "build the examples first: cargo build --examples ({})",
+        path.display()
+    );
     path
 }

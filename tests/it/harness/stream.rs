@@ -24,7 +24,10 @@ impl Event {
     }
 
     pub fn call_id(&self) -> String {
-        self.json()["call_id"].as_str().unwrap_or_default().to_owned()
+        self.json()["call_id"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     }
 
     pub fn is_durable(&self) -> bool {
@@ -43,7 +46,11 @@ pub struct Stream {
 impl Stream {
     pub fn new(response: Response) -> Self {
         assert_eq!(response.status(), 200, "the stream was refused");
-        Self { response, buffer: Vec::new(), comments: 0 }
+        Self {
+            response,
+            buffer: Vec::new(),
+            comments: 0,
+        }
     }
 
     /// The next frame; `None` when the stream has ended.
@@ -65,7 +72,11 @@ impl Stream {
     }
 
     fn parse(&mut self, frame: &str) -> Option<Event> {
-        let mut event = Event { id: None, kind: String::new(), text: String::new() };
+        let mut event = Event {
+            id: None,
+            kind: String::new(),
+            text: String::new(),
+        };
         for line in frame.lines() {
             match line.split_once(": ") {
                 Some(("id", id)) => event.id = Some(id.to_owned()),
