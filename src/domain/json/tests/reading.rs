@@ -351,6 +351,14 @@ fn c05_the_same_top_level_member_twice_is_refused() {
         r#"{"name":1,"\u006eame":2}"#,
         "duplicate(name) 10 1:11 /name",
     );
+    unsplit(
+        r#"{"b":1,"a":2,"a":3,"b":4,"a":5}"#,
+        "duplicate(a) 13 1:14 /a",
+    );
+    unsplit(
+        r#"{"a":1,"a":2,"#,
+        "end(a member name in double quotes) 13 1:14",
+    );
     unsplit(r#"{"\ud800":1}"#, "lone-surrogate 2 1:3");
 }
 
