@@ -18,21 +18,13 @@ use super::{Json, Number, Object, pointer};
 
 /// Why a value does not fit the type it should become.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", place(pointer))]
+#[error("{}{message}", pointer::lead(pointer))]
 pub struct DecodeError {
     /// RFC 6901 pointer to the innermost value that does not fit, or to the unknown member;
     /// empty for the root.
     pub pointer: String,
     /// What is wrong there, for people.
     pub message: String,
-}
-
-fn place(pointer: &str) -> String {
-    if pointer.is_empty() {
-        String::new()
-    } else {
-        format!("{}: ", shown(pointer))
-    }
 }
 
 /// [`Json::decode`] for an object that is not wrapped in a [`Json`].

@@ -7,7 +7,6 @@ use std::fmt;
 use serde::ser::{self, Serialize, SerializeMap, SerializeStruct, Serializer};
 
 use super::build::{Elements, ExactText, Members, Structure, Tag};
-use super::write::shown;
 use super::{
     Json, Limits, NotFinite, Number, Object, RESERVED_MEMBERS, RESERVED_NUMBER, RESERVED_RAW,
     pointer,
@@ -15,7 +14,7 @@ use super::{
 
 /// Why a Rust value is not JSON that can be kept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", if pointer.is_empty() { String::new() } else { format!("{}: ", shown(pointer)) })]
+#[error("{}{message}", pointer::lead(pointer))]
 pub struct EncodeError {
     /// RFC 6901 pointer to what cannot be kept; empty for the root.
     pub pointer: String,

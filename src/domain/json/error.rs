@@ -1,6 +1,6 @@
 //! Owns what the strict reader says when it refuses a text: kind, position and pointer.
 //!
-//! Imports `serde`-free siblings only. Must not decide anything: the reader judges, this file words it.
+//! Imports its siblings only. Must not decide anything: the reader judges, this file words it.
 
 use std::fmt;
 

@@ -3,9 +3,6 @@
 //! Imports its siblings only. Must not judge what is inside a member beyond its syntax: whether
 //! nested content can be kept exactly is judged by whoever reads that member (protocol: Calls).
 
-use indexmap::IndexMap;
-use indexmap::map::Entry;
-
 use super::error::{ReadError, Scanned};
 use super::read::{duplicate, not_an_object};
 use super::scan::{Container, Scanner};
@@ -13,23 +10,23 @@ use super::scan::{Container, Scanner};
 /// The members of the object that `text` is, in order, each with the raw text of its value.
 ///
 /// All of `text` is checked against the grammar of RFC 8259, without recursion, so any depth is
-/// safe. Names are unescaped; the same name twice at this level is refused. Inside the values only
-/// syntax is judged: depth, number ranges, duplicates and lone surrogates in there are not. The
-/// pointer of an error names the top-level member in which it lies.
+/// safe. Names are unescaped; the same name twice at this level is refused, once the rest is known
+/// to be JSON. Inside the values only syntax is judged: depth, number ranges, duplicates and lone
+/// surrogates in there are not. The pointer of an error names the top-level member in which it
+/// lies.
 pub fn members(text: &[u8]) -> Result<Vec<(String, &[u8])>, ReadError> {
     let found = match split(text) {
         Ok(found) => found,
         Err(fault) => return Err(fault.locate(text)),
     };
-    let found = found.ok_or_else(|| not_an_object(text))?;
-    Ok(found
-        .into_iter()
-        .map(|(name, raw)| (name, raw.as_bytes()))
-        .collect())
+    found.ok_or_else(|| not_an_object(text))
 }
 
+/// A top-level member: its name and the raw text of its value.
+type Member<'t> = (String, &'t [u8]);
+
 /// The members; nothing when the text is JSON of another kind.
-fn split(text: &[u8]) -> Scanned<Option<IndexMap<String, &str>>> {
+fn split(text: &[u8]) -> Scanned<Option<Vec<Member<'_>>>> {
     let mut scan = Scanner::open(text)?;
     if scan.peek() != Some(b'{') {
         skip_value(&mut scan)?;
@@ -37,23 +34,36 @@ fn split(text: &[u8]) -> Scanned<Option<IndexMap<String, &str>>> {
         return Ok(None);
     }
     scan.eat(b'{');
-    let mut found = IndexMap::new();
+    let (mut found, mut places) = (Vec::new(), Vec::new());
     let mut another = !scan.closes_empty(Container::Object);
     while another {
         let token = scan.name()?;
-        let vacant = match found.entry(token.unescape()?) {
-            Entry::Vacant(vacant) => vacant,
-            Entry::Occupied(present) => return Err(duplicate(token, present.key())),
-        };
-        scan.colon()
-            .map_err(|fault| fault.in_member(vacant.key()))?;
+        let name = token.unescape()?;
+        scan.colon().map_err(|fault| fault.in_member(&name))?;
         let start = scan.at();
-        skip_value(&mut scan).map_err(|fault| fault.in_member(vacant.key()))?;
-        vacant.insert(scan.since(start));
+        skip_value(&mut scan).map_err(|fault| fault.in_member(&name))?;
+        found.push((name, scan.since(start).as_bytes()));
+        places.push(token.at);
         another = scan.another(Container::Object)?;
     }
     scan.end()?;
+    refuse_duplicates(&found, &places)?;
     Ok(Some(found))
+}
+
+/// Refuses the first name that stands twice; `places` are the offsets of the names.
+fn refuse_duplicates(found: &[Member<'_>], places: &[usize]) -> Scanned<()> {
+    let names = found.iter().map(|(name, _)| name.as_str());
+    let mut sorted: Vec<(&str, usize)> = names.zip(places.iter().copied()).collect();
+    sorted.sort_unstable();
+    let repeated = sorted.windows(2).filter_map(|pair| match pair {
+        [(before, _), (name, place)] if before == name => Some((*place, *name)),
+        _ => None,
+    });
+    match repeated.min() {
+        Some((place, name)) => Err(duplicate(place, name)),
+        None => Ok(()),
+    }
 }
 
 /// Moves over one value of any depth. The containers that are open are kept on the heap, one byte

@@ -97,8 +97,8 @@ impl<'a> ObjectWriter<'a> {
         }
     }
 
-    /// A number member rounded to three decimals, zeros at the end cut off. What is not finite is
-    /// written as `null`.
+    /// A number member rounded to three decimals, zeros at the end cut off; from 2^53 thousandths
+    /// on to a whole number. What is not finite is written as `null`.
     pub fn decimal(&mut self, name: &str, value: f64) -> &mut Self {
         decimal(value, self.name(name));
         self
@@ -242,16 +242,37 @@ fn integer(mut value: u64, out: &mut Vec<u8>) {
 }
 
 fn decimal(value: f64, out: &mut Vec<u8>) {
-    let text = if value.is_finite() {
-        format!("{value:.3}")
+    const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
+    let thousandths = (value.abs() * 1_000.0).round();
+    if thousandths < FIRST_INEXACT {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a whole number from 0 to 2^53"
+        )]
+        let thousandths = thousandths as u64;
+        if value < 0.0 && thousandths > 0 {
+            out.push(b'-');
+        }
+        integer(thousandths / 1_000, out);
+        fraction(thousandths % 1_000, out);
+    } else if value.is_finite() {
+        out.extend_from_slice(format!("{value:.0}").as_bytes());
     } else {
-        "null".to_owned()
-    };
-    // finite text always has three decimals, so only those are cut
-    let trimmed = text.trim_end_matches('0').trim_end_matches('.');
-    out.extend_from_slice(if trimmed == "-0" {
-        b"0"
-    } else {
-        trimmed.as_bytes()
-    });
+        out.extend_from_slice(b"null");
+    }
+}
+
+fn fraction(thousandths: u64, out: &mut Vec<u8>) {
+    if thousandths == 0 {
+        return;
+    }
+    out.push(b'.');
+    let mut rest = thousandths;
+    for place in [100, 10, 1] {
+        if rest > 0 {
+            integer(rest / place, out);
+        }
+        rest %= place;
+    }
 }

@@ -1,8 +1,9 @@
 //! Owns JSON pointers (RFC 6901): how a step is written, and following one into a value.
 //!
-//! Imports [`Json`] only. Must not know why anybody points.
+//! Imports its siblings only. Must not know why anybody points.
 
 use super::Json;
+use super::write::shown;
 
 /// Puts the step `name` in front of `pointer`.
 pub(super) fn prepend(pointer: &mut String, name: &str) {
@@ -37,6 +38,11 @@ pub(super) fn step<'j>(value: &'j Json, name: &str) -> Option<&'j Json> {
         Json::Array(elements) => elements.get(index(name)?),
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => None,
     }
+}
+
+/// What a message about the value at `pointer` opens with; nothing for the root.
+pub(super) fn lead(pointer: &str) -> String {
+    if pointer.is_empty() { String::new() } else { format!("{}: ", shown(pointer)) }
 }
 
 fn escape(name: &str) -> String {

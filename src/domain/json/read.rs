@@ -158,7 +158,7 @@ impl<'t, 'l> Reader<'t, 'l> {
             let token = self.scan.name()?;
             let vacant = match members.entry(member_name(token)?) {
                 Entry::Vacant(vacant) => vacant,
-                Entry::Occupied(present) => return Err(duplicate(token, present.key())),
+                Entry::Occupied(present) => return Err(duplicate(token.at, present.key())),
             };
             self.scan
                 .colon()
@@ -206,10 +206,10 @@ fn member_name(token: Quoted<'_>) -> Scanned<String> {
     Ok(name)
 }
 
-/// The refusal of the member name `token`, whose object already has a member `name`.
-pub(super) fn duplicate(token: Quoted<'_>, name: &str) -> Fault {
+/// The refusal of a member name at offset `at`, whose object already has a member `name`.
+pub(super) fn duplicate(at: usize, name: &str) -> Fault {
     let kind = ReadErrorKind::DuplicateMember {
         name: name.to_owned(),
     };
-    Fault::new(kind, token.at).in_member(name)
+    Fault::new(kind, at).in_member(name)
 }
