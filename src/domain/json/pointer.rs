@@ -42,7 +42,11 @@ pub(super) fn step<'j>(value: &'j Json, name: &str) -> Option<&'j Json> {
 
 /// What a message about the value at `pointer` opens with; nothing for the root.
 pub(super) fn lead(pointer: &str) -> String {
-    if pointer.is_empty() { String::new() } else { format!("{}: ", shown(pointer)) }
+    if pointer.is_empty() {
+        String::new()
+    } else {
+        format!("{}: ", shown(pointer))
+    }
 }
 
 fn escape(name: &str) -> String {
