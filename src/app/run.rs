@@ -1,0 +1,86 @@
+//! The process: runtime, log, signals, and an end that comes when it is asked for.
+
+use std::io::Write as _;
+
+use anyhow::Context as _;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::Builder;
+use crate::{config::Config, telemetry};
+
+/// What is logged where nothing else is said.
+const LOG: &str = "info";
+
+/// Runs the daemon of a configuration until it is told to stop.
+///
+/// # Errors
+/// As for [`run`].
+pub fn serve(config: Config) -> anyhow::Result<()> {
+    run(Builder::new(config))
+}
+
+/// Runs a daemon until SIGTERM or SIGINT, then stops it in order; a second signal ends it at once.
+///
+/// # Errors
+/// What kept it from starting or from stopping in order.
+pub fn run(builder: Builder) -> anyhow::Result<()> {
+    let filter = builder.config.log_filter.clone();
+    telemetry::log_to_stderr(filter.as_deref().unwrap_or(LOG));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("toold")
+        .build()
+        .context("starting the runtime")?;
+    let ended = runtime.block_on(until_told(builder));
+    // Blocking work that never returns must not keep the process.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn until_told(builder: Builder) -> anyhow::Result<()> {
+    let mut told = Told::new()?;
+    let tokens = builder.config.state_dir.join("tokens");
+    let generated = builder.config.auth.tokens.is_empty();
+    let daemon = builder.start().await?;
+    say(&format!("toold listens on http://{}", daemon.address()));
+    if generated {
+        say(&format!("tokens: {}", tokens.display()));
+    }
+    told.next().await;
+    tracing::info!("stopping; a second signal ends at once");
+    tokio::select! {
+        stopped = daemon.stop() => stopped,
+        () = told.next() => anyhow::bail!(
+            "ended at once by a second signal; calls under way are closed at the next start"
+        ),
+    }
+}
+
+/// The signals that mean stop.
+struct Told {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Told {
+    fn new() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Cancellation-safe.
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// A line on standard output, for whoever started the daemon; nobody may be reading.
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    drop(writeln!(out, "{line}").and_then(|()| out.flush()));
+}
