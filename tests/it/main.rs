@@ -8,9 +8,12 @@
     reason = "a test starts processes and threads of its own"
 )]
 
+mod access;
 mod arguments;
 mod calls;
+mod catalogue;
 mod crash;
+mod files;
 mod harness;
 mod outcomes;
 mod streams;
