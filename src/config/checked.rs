@@ -6,13 +6,16 @@ use globset::GlobMatcher;
 
 use crate::domain::{AgentName, ApprovalPolicy};
 
-/// The whole configuration, checked.
+/// The whole configuration, checked. Every path in it is absolute.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The file it was read from, if any.
     pub file: Option<PathBuf>,
-    /// Where store and generated tokens live.
+    /// Where the generated tokens live, and the store unless it was put elsewhere.
     pub state_dir: PathBuf,
+    /// What is logged, in the words of `TOOLD_LOG`, which nobody has checked yet; none means the
+    /// daemon's own default.
+    pub log_filter: Option<String>,
     /// `[server]`.
     pub server: Server,
     /// `[store]`.
@@ -27,6 +30,25 @@ pub struct Config {
     pub agents: Vec<AgentConfig>,
     /// `[streams]`.
     pub streams: Streams,
+}
+
+impl Config {
+    /// The daemon's own files and directories, which no tool may reach wherever they lie: state,
+    /// store with its companions, configuration, token files, address file. Some may not exist.
+    pub fn protected_paths(&self) -> Vec<PathBuf> {
+        let beside_store = ["", "-wal", "-shm", "-journal"].map(|suffix| {
+            let mut path = self.store.path.clone().into_os_string();
+            path.push(suffix);
+            PathBuf::from(path)
+        });
+        std::iter::once(&self.state_dir)
+            .chain(&beside_store)
+            .chain(&self.file)
+            .chain(&self.auth.files)
+            .chain(&self.server.address_file)
+            .cloned()
+            .collect()
+    }
 }
 
 /// `[server]`.
@@ -61,6 +83,19 @@ pub enum Durability {
     Power,
 }
 
+impl Durability {
+    /// Both modes.
+    pub const ALL: [Self; 2] = [Self::Process, Self::Power];
+
+    /// The word in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Power => "power",
+        }
+    }
+}
+
 /// `[store]`.
 #[derive(Debug, Clone)]
 pub struct StoreConfig {
@@ -75,6 +110,8 @@ pub struct StoreConfig {
 pub struct Auth {
     /// The configured tokens; none means that two are generated and only loopback may be bound.
     pub tokens: Vec<TokenSpec>,
+    /// The files that tokens were read from.
+    pub files: Vec<PathBuf>,
 }
 
 /// One token.
@@ -109,8 +146,14 @@ pub enum Permission {
 
 impl Permission {
     /// Every permission.
-    pub const ALL: &'static [Self] =
-        &[Self::Call, Self::Events, Self::Approve, Self::Register, Self::Audit, Self::Admin];
+    pub const ALL: &'static [Self] = &[
+        Self::Call,
+        Self::Events,
+        Self::Approve,
+        Self::Register,
+        Self::Audit,
+        Self::Admin,
+    ];
 
     /// The wire word.
     pub fn as_str(self) -> &'static str {
@@ -142,6 +185,14 @@ impl Permissions {
     /// Whether it holds one of these.
     pub fn any(self, of: &[Permission]) -> bool {
         of.iter().any(|p| self.0 & p.bit() != 0)
+    }
+
+    /// Its members, in the order of [`Permission::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Permission> {
+        Permission::ALL
+            .iter()
+            .copied()
+            .filter(move |p| self.any(&[*p]))
     }
 }
 
