@@ -10,3 +10,4 @@ pub mod tasks;
 
 pub mod journal;
 pub mod registry;
+pub mod cli;

@@ -1,3 +1,13 @@
 //! The binary: parse, run, exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+use toold::cli::{self, Command};
+
+fn main() -> ExitCode {
+    match cli::parse(std::env::args_os()) {
+        Ok(Command::Serve(_)) => cli::ended(Err(anyhow::anyhow!("this build has no daemon"))),
+        Ok(Command::Client(command)) => cli::run(&command),
+        Err(code) => code,
+    }
+}

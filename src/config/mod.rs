@@ -27,3 +27,4 @@ pub use generated::GeneratedToken;
 pub use load::LISTEN;
 pub use problem::{Place, Problem};
 pub use secret::{Secret, SecretError, hex};
+pub use tokens::principal_name;

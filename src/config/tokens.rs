@@ -158,7 +158,15 @@ fn from_file(path: &Path) -> Result<[u8; 32], String> {
 }
 
 fn name(node: &Node) -> Result<String, String> {
-    let text = value::text(node)?;
+    principal_name(value::text(node)?)
+}
+
+/// Takes a text as the name of a principal.
+///
+/// # Errors
+/// What was expected, when it is not 1 to 128 characters without white space and control
+/// characters.
+pub fn principal_name(text: &str) -> Result<String, String> {
     let plain = |c: char| !c.is_control() && !c.is_whitespace();
     if text.is_empty() || text.chars().count() > MAX_NAME || !text.chars().all(plain) {
         return Err(format!(
