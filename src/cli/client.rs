@@ -271,7 +271,7 @@ mod tests {
     fn the_daemon_is_where_the_option_then_the_variable_then_the_default_says() {
         assert_eq!(
             base(Some("http://a:1"), Some("http://b:2")).unwrap(),
-            "http://a:1/"
+            "http://a:1"
         );
         assert_eq!(
             base(None, Some("http://b:2/under/")).unwrap(),

@@ -56,10 +56,12 @@ fn read_one(name: &str, section: &mut Section<'_>) -> Option<AgentConfig> {
 
 fn mode(node: &Node) -> Result<(), String> {
     let known = ["native", "code", "both"].map(|word| (word, word));
-    if value::one_of(node, &known)? == "native" {
-        return Ok(());
+    match value::one_of(node, &known)? {
+        "native" => Ok(()),
+        other => Err(format!(
+            "\"{other}\" is not available in this version of toold; use \"native\" or remove it"
+        )),
     }
-    Err("only \"native\" is available in this version of toold".to_owned())
 }
 
 fn agent_name(node: &Node) -> Result<AgentName, String> {

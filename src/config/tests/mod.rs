@@ -3,6 +3,7 @@
 mod accepted;
 mod from_environment;
 mod refused;
+mod tokens;
 
 use std::{fs, path::Path};
 
