@@ -154,7 +154,7 @@ fn a_daemon_with_its_own_store_and_tokens_needs_no_state_directory() {
     );
     let both = [store, tokens, ("A", "test")];
     let config = Config::load(None, &environment(&both)).unwrap();
-    assert_eq!(config.state_dir, Path::new("/data"));
+    assert_eq!(config.state_dir, Path::new("/data/toold"));
     for missing in [&[store][..], &[tokens, ("A", "test")]] {
         let problems = Config::load(None, &environment(missing)).unwrap_err();
         assert!(
