@@ -129,7 +129,9 @@ fn check(
             problems.add(problem);
         }
         let beside = store_path.as_deref().and_then(Path::parent);
-        beside.map(|directory| directory.join("toold")).unwrap_or_default()
+        beside
+            .map(|directory| directory.join("toold"))
+            .unwrap_or_default()
     });
     let path = store_path.unwrap_or_else(|| state_dir.join("toold.db"));
     Config {
