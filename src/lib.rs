@@ -6,8 +6,10 @@
 
 pub mod domain;
 pub mod config;
+pub mod telemetry;
 pub mod tasks;
 
 pub mod journal;
 pub mod registry;
+pub mod http;
 pub mod cli;
