@@ -32,11 +32,12 @@ fn c20_two_parallel_edits_of_one_file_are_both_there_every_time() {
         for round in 0..200 {
             daemon.file("a", "left\nright\n");
             read(&agent, &session, "a").await;
-            let (one, two) = (
-                edit(&agent, &session, "./a", "left", &format!("LEFT{round}")),
-                edit(&agent, &session, "a", "right", &format!("RIGHT{round}")),
-            );
-            let (one, two) = futures_util::future::join(one, two).await;
+            let (left, right) = (format!("LEFT{round}"), format!("RIGHT{round}"));
+            let (one, two) = futures_util::future::join(
+                edit(&agent, &session, "./a", "left", &left),
+                edit(&agent, &session, "a", "right", &right),
+            )
+            .await;
             assert_eq!((one.code(), two.code()), (String::new(), String::new()), "{}", two.text);
             let content = std::fs::read_to_string(daemon.workspace().join("a")).unwrap();
             assert_eq!(content, format!("LEFT{round}\nRIGHT{round}\n"));

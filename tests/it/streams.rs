@@ -200,10 +200,8 @@ fn c13_foreign_and_broken_cursors_show_only_this_session_or_a_gap_and_never_a_fa
                 }
             }
         }
-        let ahead = agent.stream(&format!(
-            "/v1/sessions/{mine}/events?after=9000000000000000000"
-        ));
-        let gap = ahead.await.until("stream/gap").await;
+        let path = format!("/v1/sessions/{mine}/events?after=9000000000000000000");
+        let gap = agent.stream(&path).await.until("stream/gap").await;
         assert!(gap.text.contains("9000000000000000000"), "{}", gap.text);
     });
 }
