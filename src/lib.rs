@@ -11,5 +11,6 @@ pub mod tasks;
 
 pub mod journal;
 pub mod registry;
+pub mod tools;
 pub mod http;
 pub mod cli;

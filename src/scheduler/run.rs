@@ -10,10 +10,10 @@ use super::{
     lane::{Lane, Place},
     lock::Lock,
     session::Session,
-    submit::Slot,
+    submit::{Slot, Submitting},
 };
 use crate::{
-    journal::{self, Append, Committed, Refusal},
+    journal::{self, Committed, Refusal},
     pipeline::{Created, Dispatched, Ended, Frozen, Judged},
 };
 
@@ -49,8 +49,8 @@ impl Held {
 
 impl Run {
     /// Runs the call to its end. The task is never aborted.
-    pub(super) async fn drive(self, created: Result<Created, Ended>, append: Append) {
-        if let Some((frozen, held)) = self.accepted(created, append).await {
+    pub(super) async fn drive(self, created: Result<Created, Ended>, submitted: Submitting) {
+        if let Some((frozen, held)) = self.accepted(created, submitted).await {
             self.settle(&frozen).await;
             held.release();
         }
@@ -64,9 +64,9 @@ impl Run {
     async fn accepted(
         &self,
         created: Result<Created, Ended>,
-        append: Append,
+        submitted: Submitting,
     ) -> Option<(Frozen, Held)> {
-        let commit = match self.scheduler.0.parts.journal.submit(append).await {
+        let commit = match submitted.await {
             Ok(commit) => commit.durable(),
             Err(error) => {
                 self.entry.enter(Phase::Refused(error.into()));

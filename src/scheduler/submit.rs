@@ -1,6 +1,11 @@
 //! Accept: deduplicate, freeze, record `tool/call`, start the execution's task.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+};
+
+use futures_util::FutureExt as _;
 
 use super::{
     CallHandle, CallRequest, Error, Scheduler,
@@ -14,10 +19,14 @@ use crate::{
         CallId, EventDraft, EventType, Execution, ExecutionId, Json, Object, ResultBytes,
         Subject,
     },
-    journal::{Append, CallRow, Write},
+    journal::{self, Append, CallRow, Commit, Write},
     pipeline::{Incoming, Progress},
     registry::Signal,
 };
+
+/// An append on its way into the journal's queue.
+pub(super) type Submitting =
+    Pin<Box<dyn Future<Output = Result<Commit, journal::Error>> + Send>>;
 
 /// A call that was accepted, now or before.
 #[derive(Debug, Clone)]
@@ -74,11 +83,24 @@ impl Scheduler {
         match session.join(&entry) {
             Joined::First => {}
             Joined::Other(other) => return self.joined(&other, Identity::of_entry(&entry)).await,
-            Joined::Ending => return Err(Error::SessionEnded),
+            Joined::Ending => return self.recorded(&entry).await,
         }
         let lane = session.lane.clone();
         self.start(&session, &entry, &arguments, lane, Some(slot));
         self.answered(&entry, Identity::of_entry(&entry), Submission::First).await
+    }
+
+    /// An ended session takes no more calls, and still answers for those that it had.
+    async fn recorded(&self, entry: &CallEntry) -> Result<Accepted, Error> {
+        let execution = &entry.execution;
+        let store = self.0.parts.journal.store();
+        match store.call(&execution.session, &execution.call_id).await? {
+            None => Err(Error::SessionEnded),
+            Some(row) if Identity::of_entry(entry).is_of(Identity::of_row(&row)) => {
+                Ok(Accepted { handle: self.of_row(&row).await?, replayed: true })
+            }
+            Some(_) => Err(Error::CallIdConflict),
+        }
     }
 
     /// A live call has the id already.
@@ -197,6 +219,14 @@ impl Scheduler {
         });
         let view = created.as_ref().ok().and_then(crate::pipeline::Created::view);
         let append = accept(entry, arguments, view.as_ref());
+        // Queued here and not by the task, so that calls are accepted in the order in which they
+        // were submitted; only when the queue is full does the task wait for its place.
+        let journal = self.0.parts.journal.clone();
+        let mut submitting: Submitting = Box::pin(async move { journal.submit(append).await });
+        let submitted = match submitting.as_mut().now_or_never() {
+            Some(commit) => Box::pin(std::future::ready(commit)),
+            None => submitting,
+        };
         let run = Run {
             scheduler: self.clone(),
             session: Arc::clone(session),
@@ -204,7 +234,7 @@ impl Scheduler {
             lane,
             _slot: slot,
         };
-        drop(self.0.parts.tasks.spawn(run.drive(created, append)));
+        drop(self.0.parts.tasks.spawn(run.drive(created, submitted)));
     }
 
     /// A place among the top-level calls under way, if there is one.

@@ -224,8 +224,7 @@ fn c12_parallel_posts_while_another_process_reads_the_database_leave_no_gap() {
         for answer in futures_util::future::join_all(calls).await {
             answer.expect(200);
         }
-        let page = agent.get(&format!("/v1/sessions/{session}/events?after=0&limit=1000"));
-        let page = page.await.expect(200).json();
+        let page = agent.page(&session).await.json();
         let seqs: Vec<u64> = page["items"]
             .as_array()
             .unwrap()

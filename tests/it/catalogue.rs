@@ -18,14 +18,27 @@ fn the_catalogue_is_stable_carries_an_etag_and_shows_the_model_only_what_it_need
         }
         let names: Vec<&str> = items.iter().map(|i| i["name"].as_str().unwrap()).collect();
         assert!(names.contains(&"read_file") && names.contains(&"echo") && names.is_sorted());
-        let request = agent.request(Method::GET, "/v1/tools").header("if-none-match", &etag);
+        let request = agent
+            .request(Method::GET, "/v1/tools")
+            .header("if-none-match", &etag);
         agent.send(request).await.expect(304);
         daemon.kill();
         daemon.restart();
         let again = daemon.agent().get("/v1/tools").await.expect(200);
-        assert_eq!((again.text.as_str(), again.header("etag")), (first.text.as_str(), Some(&*etag)));
-        let whole = daemon.agent().get("/v1/tools/read_file").await.expect(200).json();
-        assert!(whole["hash"].as_str().unwrap().starts_with("sha256:"), "{whole}");
+        assert_eq!(
+            (again.text.as_str(), again.header("etag")),
+            (first.text.as_str(), Some(&*etag))
+        );
+        let whole = daemon
+            .agent()
+            .get("/v1/tools/read_file")
+            .await
+            .expect(200)
+            .json();
+        assert!(
+            whole["hash"].as_str().unwrap().starts_with("sha256:"),
+            "{whole}"
+        );
         daemon.agent().get("/v1/tools/nothing").await.expect(404);
     });
 }
@@ -46,13 +59,25 @@ fn an_agent_is_registered_masks_what_it_inherits_is_told_live_and_survives_a_res
         daemon.restart();
         let agent = daemon.agent();
         let seen = agent.get("/v1/tools?agent=narrow").await.expect(200).json();
-        let names: Vec<&str> =
-            seen["items"].as_array().unwrap().iter().map(|i| i["name"].as_str().unwrap()).collect();
+        let names: Vec<&str> = seen["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|i| i["name"].as_str().unwrap())
+            .collect();
         assert_eq!(names, ["echo", "read_file"]);
-        let opened = agent.post("/v1/sessions", r#"{"agent":"narrow"}"#).await.expect(201).json();
+        let opened = agent
+            .post("/v1/sessions", r#"{"agent":"narrow"}"#)
+            .await
+            .expect(201)
+            .json();
         let session = opened["session_id"].as_str().unwrap();
         let hidden = agent.call(session, "c", "counter", "{}").await.expect(200);
-        assert_eq!(hidden.code(), "UNKNOWN_TOOL", "a masked tool is as good as none");
+        assert_eq!(
+            hidden.code(),
+            "UNKNOWN_TOOL",
+            "a masked tool is as good as none"
+        );
         agent.call(session, "e", "echo", "{}").await.expect(200);
         let operator = daemon.operator();
         for bad in [
@@ -64,7 +89,11 @@ fn an_agent_is_registered_masks_what_it_inherits_is_told_live_and_survives_a_res
         ] {
             let put = operator.json(Method::PUT, "/v1/agents/bad", bad);
             let answer = operator.send(put).await;
-            assert!(matches!(answer.status.as_u16(), 400 | 501), "{bad}: {}", answer.text);
+            assert!(
+                matches!(answer.status.as_u16(), 400 | 501),
+                "{bad}: {}",
+                answer.text
+            );
         }
         operator.delete("/v1/agents/narrow").await.expect(204);
         agent.get("/v1/tools?agent=narrow").await.expect(404);
@@ -74,8 +103,16 @@ fn an_agent_is_registered_masks_what_it_inherits_is_told_live_and_survives_a_res
 #[test]
 fn configured_agents_inherit_through_their_chain() {
     story(async {
-        let daemon = Daemon::with(Extra { rest: "[agents.base]\n[agents.coder]\nparent = \"base\"\nrestrict = { allow = [\"read_file\"] }", ..Default::default() });
-        let seen = daemon.agent().get("/v1/tools?agent=coder").await.expect(200).json();
+        let daemon = Daemon::with(Extra {
+            rest: "[agents.base]\n[agents.coder]\nparent = \"base\"\nrestrict = { allow = [\"read_file\"] }",
+            ..Default::default()
+        });
+        let seen = daemon
+            .agent()
+            .get("/v1/tools?agent=coder")
+            .await
+            .expect(200)
+            .json();
         assert_eq!(seen["items"].as_array().unwrap().len(), 1);
     });
 }

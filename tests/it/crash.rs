@@ -53,8 +53,8 @@ fn c10_a_crash_closes_what_ran_as_unknown_and_what_waited_as_never_run_and_only_
             let waits = agent.result(&session, "waits").await;
             assert_eq!(waits["error"]["code"], "ABORTED_BEFORE_DISPATCH");
             assert_eq!(waits["body_invoked"], false);
-            let page = agent.get(&format!("{path}&limit=100"));
-            let items = page.await.expect(200).json()["items"].clone();
+            let page = agent.page(&session).await;
+            let items = page.json()["items"].clone();
             assert_eq!(
                 items.as_array().unwrap().len(),
                 6,

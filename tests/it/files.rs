@@ -8,7 +8,15 @@ use crate::harness::{Client, Daemon, Extra, story};
 
 async fn read(agent: &Client, session: &str, path: &str) -> crate::harness::Answer {
     let id = format!("r-{}", uuid(path));
-    agent.call(session, &id, "read_file", &json!({"path": path}).to_string()).await.expect(200)
+    agent
+        .call(
+            session,
+            &id,
+            "read_file",
+            &json!({"path": path}).to_string(),
+        )
+        .await
+        .expect(200)
 }
 
 /// A call id that no other call of the test has.
@@ -18,9 +26,18 @@ fn uuid(of: &str) -> String {
     format!("{}-{}", of.len(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-async fn edit(agent: &Client, session: &str, path: &str, old: &str, new: &str) -> crate::harness::Answer {
+async fn edit(
+    agent: &Client,
+    session: &str,
+    path: &str,
+    old: &str,
+    new: &str,
+) -> crate::harness::Answer {
     let arguments = json!({"path": path, "old_text": old, "new_text": new}).to_string();
-    agent.call(session, &uuid(path), "edit_file", &arguments).await.expect(200)
+    agent
+        .call(session, &uuid(path), "edit_file", &arguments)
+        .await
+        .expect(200)
 }
 
 #[test]
@@ -32,12 +49,18 @@ fn c20_two_parallel_edits_of_one_file_are_both_there_every_time() {
         for round in 0..200 {
             daemon.file("a", "left\nright\n");
             read(&agent, &session, "a").await;
-            let (one, two) = (
-                edit(&agent, &session, "./a", "left", &format!("LEFT{round}")),
-                edit(&agent, &session, "a", "right", &format!("RIGHT{round}")),
+            let (left, right) = (format!("LEFT{round}"), format!("RIGHT{round}"));
+            let (one, two) = futures_util::future::join(
+                edit(&agent, &session, "./a", "left", &left),
+                edit(&agent, &session, "a", "right", &right),
+            )
+            .await;
+            assert_eq!(
+                (one.code(), two.code()),
+                (String::new(), String::new()),
+                "{}",
+                two.text
             );
-            let (one, two) = futures_util::future::join(one, two).await;
-            assert_eq!((one.code(), two.code()), (String::new(), String::new()), "{}", two.text);
             let content = std::fs::read_to_string(daemon.workspace().join("a")).unwrap();
             assert_eq!(content, format!("LEFT{round}\nRIGHT{round}\n"));
         }
@@ -58,7 +81,12 @@ fn c20_a_file_that_changed_since_it_was_read_is_a_clear_conflict_also_after_a_re
         daemon.restart();
         let agent = daemon.agent();
         let known = edit(&agent, &session, "a", "one", "two").await;
-        assert_eq!(known.code(), "", "what was read before the restart is known: {}", known.text);
+        assert_eq!(
+            known.code(),
+            "",
+            "what was read before the restart is known: {}",
+            known.text
+        );
         daemon.file("a", "changed by somebody else\n");
         let stale = edit(&agent, &session, "a", "two", "three").await;
         assert_eq!(stale.code(), "FS_STALE");
@@ -98,21 +126,46 @@ fn c21_nothing_outside_the_root_is_reached_by_any_spelling() {
         for path in paths {
             let answer = read(&agent, &session, path).await;
             assert_eq!(answer.json()["is_error"], true, "{path:?}: {}", answer.text);
-            assert!(!answer.text.contains("SECRET") && !answer.text.contains("root:x"), "{path:?}");
+            assert!(
+                !answer.text.contains("SECRET") && !answer.text.contains("root:x"),
+                "{path:?}"
+            );
             let here = root.parent().unwrap().to_str().unwrap();
-            let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
-            assert!(!message.contains(here) || path.contains(here), "a host path is told: {message}");
+            let message = answer.json()["error"]["message"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            assert!(
+                !message.contains(here) || path.contains(here),
+                "a host path is told: {message}"
+            );
         }
-        for path in ["a", "./a", "sub//.././a", "inner", root.join("a").to_str().unwrap()] {
+        for path in [
+            "a",
+            "./a",
+            "sub//.././a",
+            "inner",
+            root.join("a").to_str().unwrap(),
+        ] {
             let answer = read(&agent, &session, path).await;
-            assert_eq!(answer.json()["is_error"], false, "{path:?}: {}", answer.text);
+            assert_eq!(
+                answer.json()["is_error"],
+                false,
+                "{path:?}: {}",
+                answer.text
+            );
         }
         for path in ["dangling", "etc/passwd-new", "../new", "/tmp/toold-new"] {
             let arguments = json!({"path": path, "content": "x"}).to_string();
-            let answer = agent.call(&session, &uuid(path), "write_file", &arguments).await.expect(200);
+            let answer = agent
+                .call(&session, &uuid(path), "write_file", &arguments)
+                .await
+                .expect(200);
             assert_eq!(answer.json()["is_error"], true, "{path:?}: {}", answer.text);
         }
-        assert!(!outside.join("missing").exists() && !std::path::Path::new("/tmp/toold-new").exists());
+        assert!(
+            !outside.join("missing").exists() && !std::path::Path::new("/tmp/toold-new").exists()
+        );
     });
 }
 
@@ -130,7 +183,12 @@ fn the_lists_of_the_workspace_and_the_daemons_own_files_are_held_on_descriptors(
         std::fs::hard_link(daemon.database(), root.join("notes")).unwrap();
         let agent = daemon.agent();
         let session = agent.session().await;
-        for path in [".git/credentials", "./.git//credentials", "innocent", "notes"] {
+        for path in [
+            ".git/credentials",
+            "./.git//credentials",
+            "innocent",
+            "notes",
+        ] {
             let answer = read(&agent, &session, path).await;
             assert_eq!(answer.code(), "GUARD_DENIED", "{path}: {}", answer.text);
             assert!(!answer.text.contains("SECRET"));
@@ -151,7 +209,11 @@ fn a_session_works_in_its_own_directory_and_cannot_name_one_outside() {
             let body = json!({"workspace": bad}).to_string();
             agent.post("/v1/sessions", &body).await.expect(400);
         }
-        let opened = agent.post("/v1/sessions", r#"{"workspace":"sub"}"#).await.expect(201).json();
+        let opened = agent
+            .post("/v1/sessions", r#"{"workspace":"sub"}"#)
+            .await
+            .expect(201)
+            .json();
         let session = opened["session_id"].as_str().unwrap();
         let answer = read(&agent, session, "f").await;
         assert_eq!(answer.json()["value"]["content"], "here");
@@ -165,14 +227,25 @@ fn writing_listing_and_their_cards() {
         let agent = daemon.agent();
         let session = agent.session().await;
         let arguments = r#"{"path":"new/file.txt","content":"one\ntwo\n"}"#;
-        let written = agent.call(&session, "w", "write_file", arguments).await.expect(200).json();
+        let written = agent
+            .call(&session, "w", "write_file", arguments)
+            .await
+            .expect(200)
+            .json();
         assert_eq!(written["value"]["created"], true, "{written}");
         assert_eq!(written["meta"]["card"], "diff");
-        let listed = agent.call(&session, "l", "list_dir", r#"{"depth":2}"#).await.expect(200);
+        let listed = agent
+            .call(&session, "l", "list_dir", r#"{"depth":2}"#)
+            .await
+            .expect(200);
         assert!(listed.text.contains("file.txt"), "{}", listed.text);
-        let edited = edit(&agent, &session, "new/file.txt", "two", "three").await.json();
+        let edited = edit(&agent, &session, "new/file.txt", "two", "three")
+            .await
+            .json();
         assert_eq!(edited["meta"]["card"], "diff", "{edited}");
-        let mut stream = agent.stream(&format!("/v1/sessions/{session}/events?after=0")).await;
+        let mut stream = agent
+            .stream(&format!("/v1/sessions/{session}/events?after=0"))
+            .await;
         let intent = stream.until("fs/write-intent").await;
         assert_eq!(intent.data()["path"], "new/file.txt");
         stream.until("fs/edit-intent").await;

@@ -87,6 +87,15 @@ impl Client {
         self.send(self.request(Method::DELETE, path)).await
     }
 
+    /// A page of recorded events.
+    pub async fn page(&self, session: &str) -> Answer {
+        let path = format!("/v1/sessions/{session}/events?after=0&limit=1000");
+        let request = self.request(Method::GET, &path);
+        self.send(request.header("accept", "application/json"))
+            .await
+            .expect(200)
+    }
+
     /// POSTs a body as it is written.
     pub async fn post(&self, path: &str, body: &str) -> Answer {
         self.send(self.json(Method::POST, path, body)).await
