@@ -134,19 +134,19 @@ impl Frames for CallReader {
             frames.push_back(heartbeat());
             return More::Perhaps;
         }
-        // All are cancellation-safe.
+        // All are cancellation-safe. The end comes last: what was published before it is told.
         let item = tokio::select! {
             biased;
-            () = self.ending.cancelled() => {
-                frames.push_back(end(self.state.clock.now(), None));
-                return self.finish();
-            }
             _ = self.heartbeat.tick() => {
                 frames.push_back(heartbeat());
                 return More::Perhaps;
             }
             never = self.leash.watch() => match never {},
             item = self.follow.next() => item,
+            () = self.ending.cancelled() => {
+                frames.push_back(end(self.state.clock.now(), None));
+                return self.finish();
+            }
         };
         match item {
             Ok(FollowItem::Events(events)) => self.pass_on(&events, frames),

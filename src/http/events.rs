@@ -199,18 +199,18 @@ impl Frames for Reader {
             frames.push_back(self.greet(&hello));
             return More::Perhaps;
         }
-        // All are cancellation-safe.
+        // All are cancellation-safe. The end comes last: what was published before it is told.
         tokio::select! {
             biased;
-            () = self.ending.cancelled() => {
-                frames.push_back(end(self.now(), self.session.as_ref()));
-                More::No
-            }
             _ = self.heartbeat.tick() => {
                 frames.push_back(heartbeat());
                 More::Perhaps
             }
             item = self.follow.next() => self.pass_on(item, frames),
+            () = self.ending.cancelled() => {
+                frames.push_back(end(self.now(), self.session.as_ref()));
+                More::No
+            }
         }
     }
 }

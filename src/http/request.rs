@@ -32,6 +32,15 @@ use crate::{
 /// Largest header that is looked at, in bytes of names and values.
 pub(crate) const MAX_HEADER: usize = 32 * 1024;
 
+/// Which hosts a path may be asked by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HostRule {
+    /// Those that are let in.
+    Allowed,
+    /// Any, or none.
+    Any,
+}
+
 /// What stands between the network and every route.
 #[derive(Debug)]
 pub(crate) struct Gate {
@@ -58,7 +67,7 @@ impl Gate {
         &self,
         uri: &Uri,
         headers: &HeaderMap,
-        access: Option<Access>,
+        rule: HostRule,
     ) -> Result<(), Problem> {
         let size: usize = headers
             .iter()
@@ -69,7 +78,7 @@ impl Gate {
             return Err(Problem::new(ProblemCode::HeadersTooLarge, detail));
         }
         let host = self.host(uri, headers);
-        if host.is_none() && access != Some(Access::Probe) {
+        if host.is_none() && rule == HostRule::Allowed {
             return Err(Problem::new(
                 ProblemCode::Forbidden,
                 "this Host is not allowed; name it in server.allowed_hosts",

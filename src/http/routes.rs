@@ -28,7 +28,7 @@ use super::{
     document::Shape,
     problem::{Problem, ProblemCode},
     query::Param,
-    request::Admitted,
+    request::{Admitted, HostRule},
 };
 
 /// What answers a request that has passed the gate.
@@ -274,9 +274,8 @@ fn guarded(router: Router, state: &HttpState) -> Router {
     let knock = move |request: Request, next: Next| {
         let state = state.clone();
         async move {
-            let probe = routes().find(|route| route.path == request.uri().path());
-            let access = probe.map(|route| route.access);
-            match state.gate.knock(request.uri(), request.headers(), access) {
+            let host = host_rule(request.uri().path());
+            match state.gate.knock(request.uri(), request.headers(), host) {
                 Ok(()) => unsniffed(next.run(request).await),
                 Err(problem) => unsniffed(problem.into_response()),
             }
@@ -285,6 +284,16 @@ fn guarded(router: Router, state: &HttpState) -> Router {
     router
         .layer(from_fn(knock))
         .layer(CatchPanicLayer::custom(panicked))
+}
+
+/// Probes may name any host: they ask by the address of the machine or pod.
+fn host_rule(path: &str) -> HostRule {
+    let is_probe = |route: &Route| route.access == Access::Probe && route.path == path;
+    if routes().any(is_probe) {
+        HostRule::Any
+    } else {
+        HostRule::Allowed
+    }
 }
 
 /// Nothing that is answered is a page.

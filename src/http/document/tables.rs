@@ -120,6 +120,6 @@ fn told_by(kind: EventType) -> &'static str {
         EventType::ToolState => "a call moved to another stage: `{state}`",
         EventType::ToolProgress => "a body reports: `{message?, progress?, total?}`",
         EventType::ToolOutput => "a body's live output: `{stream, text}`",
-        EventType::ToolsChange => "the tools that an agent sees changed; ask for the catalogue",
+        EventType::ToolsChange => "the tools that an agent sees changed: `{etag?}`",
     }
 }

@@ -74,7 +74,13 @@ impl House {
             let (gate, entered) = (Arc::clone(&gate), Arc::clone(&entered));
             async move {
                 let (uri, headers) = (request.uri().clone(), request.headers().clone());
-                gate.knock(&uri, &headers, Some(route.access))?;
+                let probe = route.access == Access::Probe;
+                let rule = if probe {
+                    HostRule::Any
+                } else {
+                    HostRule::Allowed
+                };
+                gate.knock(&uri, &headers, rule)?;
                 gate.admit(route, request).await?;
                 entered.fetch_add(1, Ordering::Relaxed);
                 Ok::<_, Problem>("in".into_response())
@@ -330,7 +336,8 @@ fn a_host_must_be_named_once_wherever_it_stands() {
         for host in hosts {
             headers.append(header::HOST, HeaderValue::from_str(host).unwrap());
         }
-        gate.knock(&uri.parse().unwrap(), &headers, None).is_ok()
+        gate.knock(&uri.parse().unwrap(), &headers, HostRule::Allowed)
+            .is_ok()
     };
     assert!(knock("/v1/tools", &[HOST]));
     assert!(
@@ -363,7 +370,7 @@ fn a_header_is_bounded() {
         "x-long",
         HeaderValue::from_str(&"x".repeat(MAX_HEADER)).unwrap(),
     );
-    let refused = gate.knock(&"/".parse().unwrap(), &headers, None);
+    let refused = gate.knock(&"/".parse().unwrap(), &headers, HostRule::Allowed);
     assert_eq!(
         refused.err().map(|p| p.code()),
         Some(ProblemCode::HeadersTooLarge)
@@ -372,7 +379,10 @@ fn a_header_is_bounded() {
         "x-long",
         HeaderValue::from_str(&"x".repeat(10 * 1024)).unwrap(),
     );
-    assert!(gate.knock(&"/".parse().unwrap(), &headers, None).is_ok());
+    assert!(
+        gate.knock(&"/".parse().unwrap(), &headers, HostRule::Allowed)
+            .is_ok()
+    );
 }
 
 #[test]
