@@ -10,4 +10,5 @@ pub mod tasks;
 
 pub mod journal;
 pub mod registry;
+pub mod store;
 pub mod cli;
