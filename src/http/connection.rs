@@ -1,0 +1,231 @@
+//! One accepted socket: its bytes for the HTTP machinery, and what its requests may know of it.
+//!
+//! The socket is shared, because the end of the client's side must be noticed while the machinery
+//! waits for a silent tool and reads nothing. Imports `journal` for what makes a reader lag.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use rustix::net::{Shutdown, shutdown, sockopt::set_tcp_user_timeout};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::journal::LagWatch;
+
+/// A peer that acknowledges nothing, or takes nothing, for this long is gone (`TCP_USER_TIMEOUT`).
+const DEAF: Duration = Duration::from_mins(1);
+/// How long a closing connection still takes in what the client had under way, so that the
+/// answer is read before the reset.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// A connection, as its requests and its driver share it.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: TcpStream,
+    asked: AtomicBool,
+    readers: Mutex<Vec<Reader>>,
+}
+
+#[derive(Debug)]
+struct Reader {
+    number: u64,
+    lag: LagWatch,
+    was_lagged: bool,
+}
+
+impl Connection {
+    /// Takes over an accepted socket: small answers leave at once, dead peers are noticed.
+    ///
+    /// # Errors
+    /// When the socket is no longer one.
+    pub(crate) fn new(stream: TcpStream) -> io::Result<Arc<Self>> {
+        stream.set_nodelay(true)?;
+        set_tcp_user_timeout(&stream, u32::try_from(DEAF.as_millis()).unwrap_or(u32::MAX))?;
+        Ok(Arc::new(Self {
+            stream,
+            asked: AtomicBool::new(false),
+            readers: Mutex::default(),
+        }))
+    }
+
+    /// Whether a request came.
+    pub(crate) fn was_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Whether a stream on this connection has been lagging since the last look. A reader that
+    /// still takes bytes ends by itself in between; one that does not must be cut.
+    pub(crate) fn holds_a_stalled_reader(&self) -> bool {
+        let mut stalled = false;
+        for reader in self.lock().iter_mut() {
+            let lagged = reader.lag.lagged();
+            stalled |= lagged && reader.was_lagged;
+            reader.was_lagged = lagged;
+        }
+        stalled
+    }
+
+    /// Takes in and forgets what the client still sends, for a moment, after our side ended.
+    pub(crate) async fn linger(&self) {
+        // Already shut is as good.
+        shutdown(&self.stream, Shutdown::Write).ok();
+        let drained = timeout(LINGER, async {
+            let mut scratch = [0_u8; 4096];
+            while self.stream.readable().await.is_ok() {
+                match self.stream.try_read(&mut scratch) {
+                    Ok(0) => return,
+                    Err(error) if error.kind() != io::ErrorKind::WouldBlock => return,
+                    Ok(_) | Err(_) => {}
+                }
+            }
+        });
+        // Either way the socket closes now.
+        drop(drained.await);
+    }
+
+    /// Ends both directions now.
+    pub(crate) fn cut(&self) {
+        // A socket that is closed already is what is wanted.
+        shutdown(&self.stream, Shutdown::Both).ok();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Reader>> {
+        // Nothing panics while the list is half changed.
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a request knows of the connection that it came over.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer(Arc<Connection>);
+
+impl Peer {
+    /// The peer of a connection on which a request has come.
+    pub(crate) fn asking(connection: &Arc<Connection>) -> Self {
+        connection.asked.store(true, Ordering::Relaxed);
+        Self(Arc::clone(connection))
+    }
+
+    /// Waits until the client has ended at least its sending side. Cancellation-safe.
+    pub(crate) async fn gone(&self) {
+        // `PRIORITY` stands for "urgent data or the end"; waiting for `READABLE` would spin on
+        // bytes that nobody reads while a request is being answered.
+        while let Ok(ready) = self.0.stream.ready(Interest::PRIORITY).await {
+            if ready.is_read_closed() {
+                return;
+            }
+            let not_it = || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into());
+            drop(self.0.stream.try_io(Interest::PRIORITY, not_it));
+        }
+    }
+
+    /// Has the connection watch a stream's lag until the guard is dropped.
+    pub(crate) fn watch(&self, lag: LagWatch) -> Watched {
+        let mut readers = self.0.lock();
+        let number = readers.last().map_or(0, |reader| reader.number + 1);
+        readers.push(Reader {
+            number,
+            lag,
+            was_lagged: false,
+        });
+        Watched {
+            connection: Arc::clone(&self.0),
+            number,
+        }
+    }
+}
+
+/// A stream that its connection watches.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    connection: Arc<Connection>,
+    number: u64,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.connection
+            .lock()
+            .retain(|reader| reader.number != self.number);
+    }
+}
+
+/// The socket as the HTTP machinery reads and writes it.
+#[derive(Debug)]
+pub(crate) struct Wire(pub(crate) Arc<Connection>);
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.0.stream.poll_read_ready(cx))?;
+            match self.0.stream.try_read_buf(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                other => return Poll::Ready(other.map(drop)),
+            }
+        }
+    }
+}
+
+impl Wire {
+    fn poll_write_with(
+        &self,
+        cx: &mut Context<'_>,
+        mut write: impl FnMut(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.0.stream.poll_write_ready(cx))?;
+            match write(&self.0.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                other => return Poll::Ready(other),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_with(cx, |stream| stream.try_write(bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_with(cx, |stream| stream.try_write_vectored(parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match shutdown(&self.0.stream, Shutdown::Write) {
+            Err(error) if error != rustix::io::Errno::NOTCONN => Poll::Ready(Err(error.into())),
+            Ok(()) | Err(_) => Poll::Ready(Ok(())),
+        }
+    }
+}

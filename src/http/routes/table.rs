@@ -1,0 +1,391 @@
+//! The routes that this version has.
+//!
+//! Each entry is the whole declaration of a route: the gate, the router and the documents follow
+//! it. Names handlers, holds none.
+
+use super::{
+    Good, Group, Handler, Route,
+    Verb::{Delete, Get, Patch, Post, Put},
+};
+use crate::{
+    config::Permission::{self, Admin, Call, Events, Register},
+    http::{
+        accept::Form, access::Access, agents, calls, catalogue, document::Shape, events, login,
+        ops, query::Param, sessions, shapes,
+    },
+};
+
+/// Who may read sessions, calls and catalogue.
+const READERS: &[Permission] = &[Call, Events];
+
+const AGENT: Param = Param::text("agent", "Only of this agent.");
+const OF_AGENT: Param = Param::text("agent", "The agent; `default` when none is named.");
+const WAIT: Param = Param::seconds(
+    "wait",
+    "Seconds to wait for the result; at most `server.max_wait`.",
+);
+const AFTER: Param = Param::cursor("after", "Cursor to go on behind; 0 is the beginning.");
+
+/// Coerces a closure to a handler, so that the table reads as one line a route.
+macro_rules! to {
+    ($handler:path) => {{
+        const HANDLER: Handler = |state, request| Box::pin($handler(state, request));
+        HANDLER
+    }};
+}
+
+const fn ok(about: &'static str, shape: Shape) -> Good {
+    Good {
+        status: 200,
+        about,
+        shape,
+    }
+}
+
+pub(super) static BUILT: &[Group] = &[
+    Group {
+        name: "sessions",
+        routes: SESSIONS,
+    },
+    Group {
+        name: "calls",
+        routes: CALLS,
+    },
+    Group {
+        name: "catalogue",
+        routes: CATALOGUE,
+    },
+    Group {
+        name: "agents",
+        routes: AGENTS,
+    },
+    Group {
+        name: "events",
+        routes: EVENTS,
+    },
+    Group {
+        name: "login",
+        routes: LOGIN,
+    },
+    Group {
+        name: "operations",
+        routes: OPERATIONS,
+    },
+];
+
+static SESSIONS: &[Route] = &[
+    Route::new(
+        Post,
+        "/v1/sessions",
+        Access::Any(&[Call]),
+        to!(sessions::open),
+    )
+    .named("open_session", "Opens a session of an agent")
+    .takes(Shape::json::<shapes::NewSession>())
+    .answers(&[Good {
+        status: 201,
+        about: "The session; `Location` names it",
+        shape: Shape::json::<shapes::Session>(),
+    }]),
+    Route::new(
+        Get,
+        "/v1/sessions",
+        Access::Any(READERS),
+        to!(sessions::list),
+    )
+    .named("list_sessions", "Sessions, newest first")
+    .query(&[AGENT, Param::CURSOR, Param::LIMIT])
+    .answers(&[ok(
+        "A page of sessions",
+        Shape::json::<shapes::SessionPage>(),
+    )]),
+    Route::new(
+        Get,
+        "/v1/sessions/{session}",
+        Access::Any(READERS),
+        to!(sessions::read),
+    )
+    .named("read_session", "A session")
+    .answers(&[ok("The session", Shape::json::<shapes::Session>())]),
+    Route::new(
+        Patch,
+        "/v1/sessions/{session}",
+        Access::Any(&[Call]),
+        to!(sessions::patch),
+    )
+    .named("update_session", "Tightens a session's approval policy")
+    .takes(Shape::json::<sessions::PatchRequest>())
+    .answers(&[ok(
+        "The session as it is now",
+        Shape::json::<shapes::Session>(),
+    )]),
+    Route::new(
+        Delete,
+        "/v1/sessions/{session}",
+        Access::Any(&[Call]),
+        to!(sessions::end),
+    )
+    .named(
+        "end_session",
+        "Cancels what runs and ends the log; reading stays possible",
+    )
+    .answers(&[ok("The ended session", Shape::json::<shapes::Session>())]),
+    Route::new(
+        Post,
+        "/v1/sessions/{session}/cancel",
+        Access::Any(&[Call]),
+        to!(sessions::cancel),
+    )
+    .named("cancel_session", "Asks every call of a session to stop")
+    .may_take(Shape::json::<sessions::CancelRequest>())
+    .answers(&[ok(
+        "How many calls were asked",
+        Shape::json::<shapes::Cancelled>(),
+    )]),
+];
+
+/// What a submission may answer.
+const SUBMITTED: &[Good] = &[
+    Good {
+        status: 200,
+        about: "The result",
+        shape: Shape::json::<shapes::CallResult>(),
+    },
+    Good {
+        status: 200,
+        about: "The call's own events, the last being `tool/result`",
+        shape: Shape::Events,
+    },
+    Good {
+        status: 202,
+        about: "The call goes on; its record, and its place in `Location`",
+        shape: Shape::json::<shapes::CallRecord>(),
+    },
+];
+
+static CALLS: &[Route] = &[
+    Route::new(
+        Post,
+        "/v1/sessions/{session}/calls",
+        Access::Any(&[Call]),
+        to!(calls::submit),
+    )
+    .named("submit_call", "Submits a call and waits for its result")
+    .takes(Shape::json::<shapes::NewCall>())
+    .makes(&[Form::Json, Form::Events])
+    .answers(SUBMITTED),
+    Route::new(
+        Post,
+        "/v1/calls",
+        Access::Any(&[Call]),
+        to!(calls::one_shot),
+    )
+    .named(
+        "submit_one_shot",
+        "Submits a call of a named session, or of a new one",
+    )
+    .takes(Shape::json::<shapes::OneShotCall>())
+    .makes(&[Form::Json, Form::Events])
+    .answers(SUBMITTED),
+    Route::new(
+        Get,
+        "/v1/sessions/{session}/calls",
+        Access::Any(READERS),
+        to!(calls::list),
+    )
+    .named(
+        "list_calls",
+        "Calls of a session, in the order of their accept",
+    )
+    .query(&[
+        Param::text("state", "Only calls that stand there."),
+        Param::flag("nested", "Nested calls too."),
+        Param::CURSOR,
+        Param::LIMIT,
+    ])
+    .answers(&[ok(
+        "A page of call records",
+        Shape::json::<shapes::CallPage>(),
+    )]),
+    Route::new(
+        Get,
+        "/v1/sessions/{session}/calls/{call}",
+        Access::Any(READERS),
+        to!(calls::read),
+    )
+    .named(
+        "read_call",
+        "A call's record, its result included once it is there",
+    )
+    .query(&[WAIT])
+    .answers(&[ok("The record", Shape::json::<shapes::CallRecord>())]),
+    Route::new(
+        Post,
+        "/v1/sessions/{session}/calls/{call}/cancel",
+        Access::Any(&[Call]),
+        to!(calls::cancel),
+    )
+    .named("cancel_call", "Asks a call to stop")
+    .may_take(Shape::json::<sessions::CancelRequest>())
+    .answers(&[ok(
+        "The record as it stands",
+        Shape::json::<shapes::CallRecord>(),
+    )]),
+];
+
+static CATALOGUE: &[Route] = &[
+    Route::new(Get, "/v1/tools", Access::Any(READERS), to!(catalogue::list))
+        .named(
+            "list_tools",
+            "What an agent's model is shown; carries an ETag",
+        )
+        .query(&[
+            OF_AGENT,
+            Param::word("format", catalogue::FORMATS, "The shape of the entries."),
+        ])
+        .answers(&[
+            ok(
+                "The catalogue, in a stable order",
+                Shape::json::<shapes::Catalogue>(),
+            ),
+            Good {
+                status: 304,
+                about: "It is the one that `If-None-Match` names",
+                shape: Shape::Nothing,
+            },
+        ]),
+    Route::new(
+        Get,
+        "/v1/tools/{tool}",
+        Access::Any(READERS),
+        to!(catalogue::read),
+    )
+    .named("read_tool", "A tool's whole definition, for operators")
+    .query(&[OF_AGENT])
+    .answers(&[ok(
+        "The definition with its hash",
+        Shape::json::<shapes::Definition>(),
+    )]),
+];
+
+static AGENTS: &[Route] = &[
+    Route::new(Get, "/v1/agents", Access::Any(READERS), to!(agents::list))
+        .named("list_agents", "Agents that the token may touch")
+        .answers(&[ok("The agents", Shape::json::<shapes::AgentPage>())]),
+    Route::new(
+        Get,
+        "/v1/agents/{agent}",
+        Access::Any(READERS),
+        to!(agents::read),
+    )
+    .named("read_agent", "An agent")
+    .answers(&[ok("The agent", Shape::json::<shapes::Agent>())]),
+    Route::new(
+        Put,
+        "/v1/agents/{agent}",
+        Access::Any(&[Register]),
+        to!(agents::put),
+    )
+    .named("put_agent", "Registers an agent, or replaces it; durable")
+    .takes(Shape::json::<agents::AgentRequest>())
+    .answers(&[
+        ok("It was replaced", Shape::json::<shapes::Agent>()),
+        Good {
+            status: 201,
+            about: "It is new",
+            shape: Shape::json::<shapes::Agent>(),
+        },
+    ]),
+    Route::new(
+        Delete,
+        "/v1/agents/{agent}",
+        Access::Any(&[Register]),
+        to!(agents::delete),
+    )
+    .named(
+        "delete_agent",
+        "Removes an agent that no other inherits from",
+    )
+    .answers(&[Good {
+        status: 204,
+        about: "It is gone",
+        shape: Shape::Nothing,
+    }]),
+];
+
+static EVENTS: &[Route] = &[
+    Route::new(Get, "/v1/events", Access::Any(&[Events]), to!(events::all))
+        .named(
+            "stream_events",
+            "Everything that the token may see, as it happens",
+        )
+        .query(&[
+            Param::text("session", "Only of this session."),
+            AGENT,
+            Param::text("types", "Only these types, separated by commas."),
+            AFTER,
+            Param::flag(
+                "answers",
+                "Counts the reader as one that answers approvals.",
+            ),
+        ])
+        .makes(&[Form::Events])
+        .answers(&[ok("Server-sent events", Shape::Events)]),
+    Route::new(
+        Get,
+        "/v1/sessions/{session}/events",
+        Access::Any(&[Events]),
+        to!(events::of_session),
+    )
+    .named(
+        "session_events",
+        "A session's events: a stream, or a page by `Accept`",
+    )
+    .query(&[AFTER, Param::LIMIT])
+    .makes(&[Form::Events, Form::Json])
+    .answers(&[
+        ok("Server-sent events", Shape::Events),
+        ok(
+            "A page of recorded events",
+            Shape::json::<shapes::EventPage>(),
+        ),
+    ]),
+];
+
+static LOGIN: &[Route] = &[
+    Route::new(Post, "/v1/login", Access::Open, to!(login::open))
+        .named("log_in", "Gives a browser a cookie in place of a token")
+        .takes(Shape::json::<login::LoginRequest>())
+        .answers(&[ok(
+            "Whose token it is; `Set-Cookie`",
+            Shape::json::<shapes::Login>(),
+        )]),
+    Route::new(Delete, "/v1/login", Access::Known, to!(login::close))
+        .named("log_out", "Ends the login of the cookie")
+        .answers(&[Good {
+            status: 204,
+            about: "It is ended",
+            shape: Shape::Nothing,
+        }]),
+];
+
+static OPERATIONS: &[Route] = &[
+    Route::new(Get, "/healthz", Access::Probe, to!(ops::health))
+        .named("health", "Whether the daemon runs")
+        .makes(&[Form::Plain])
+        .answers(&[ok("It does", Shape::json::<shapes::Health>())]),
+    Route::new(Get, "/readyz", Access::Probe, to!(ops::ready))
+        .named(
+            "readiness",
+            "Whether it takes calls; whoever shows a token is told more",
+        )
+        .makes(&[Form::Plain])
+        .answers(&[ok("It does", Shape::json::<shapes::Readiness>())]),
+    Route::new(Get, "/metrics", Access::Any(&[Admin]), to!(ops::metrics))
+        .named("metrics", "Figures in the OpenMetrics text format")
+        .makes(&[Form::Plain])
+        .answers(&[ok("The figures", Shape::Text)]),
+    Route::new(Get, "/openapi.json", Access::Open, to!(ops::openapi))
+        .named("openapi", "This document")
+        .answers(&[ok("OpenAPI 3.1", Shape::Any)]),
+];

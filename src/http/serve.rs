@@ -1,0 +1,233 @@
+//! The accept loop: sockets in, the router behind each, an orderly end.
+//!
+//! Imports `tasks`. Knows no route. Written by hand because the answer must still be sent to a
+//! client that has ended its sending side, and because a connection that stalls must be cut from
+//! outside.
+
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{Router, body::Body, http::Request};
+use hyper::{body::Incoming, rt::Executor, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::conn::auto::Builder,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{MissedTickBehavior, interval, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tower::Service as _;
+
+use super::{
+    HttpState,
+    connection::{Connection, Peer, Wire},
+    request::MAX_HEADER,
+};
+use crate::{tasks::Tasks, telemetry::Telemetry};
+
+/// How long a header may take to arrive; also how long a connection may idle between requests.
+const HEADER_TIME: Duration = Duration::from_secs(75);
+/// Between two looks at a connection from outside.
+const LOOK: Duration = Duration::from_secs(2);
+/// Pause after the system refused a socket, mostly because descriptors ran out.
+const BREATH: Duration = Duration::from_millis(100);
+/// Most header fields of one request.
+const MAX_FIELDS: usize = 100;
+/// Most streams of one HTTP/2 connection at once.
+const MAX_STREAMS: u32 = 256;
+/// Between two pings of a silent HTTP/2 connection, and how long an answer may take.
+const PING: Duration = Duration::from_secs(20);
+
+/// A daemon that serves. Dropping it stops nothing; [`Serving::stop`] does.
+#[derive(Debug)]
+pub struct Serving {
+    address: SocketAddr,
+    connections: Tasks,
+    ending: CancellationToken,
+    cut: CancellationToken,
+}
+
+impl Serving {
+    /// Starts serving on a bound socket.
+    ///
+    /// # Errors
+    /// When the socket is not one that listens.
+    pub fn start(listener: TcpListener, state: &HttpState) -> io::Result<Self> {
+        let (router, telemetry) = (super::router(state), state.telemetry.clone());
+        let slots = state.server.max_connections;
+        Self::of(listener, router, telemetry, state.ending.clone(), slots)
+    }
+
+    fn of(
+        listener: TcpListener,
+        router: Router,
+        telemetry: Telemetry,
+        ending: CancellationToken,
+        slots: usize,
+    ) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let (connections, cut) = (Tasks::new(), CancellationToken::new());
+        let host = Host {
+            router,
+            protocol: protocol(&connections),
+            tasks: connections.clone(),
+            telemetry,
+            cut: cut.clone(),
+        };
+        let slots = Arc::new(Semaphore::new(slots));
+        drop(connections.spawn(accept(listener, Arc::new(host), slots)));
+        Ok(Self {
+            address,
+            connections,
+            ending,
+            cut,
+        })
+    }
+
+    /// The address that it serves on; the port is the chosen one.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends streams with `stream/end`, takes no more connections, lets what is being answered
+    /// finish for `grace`, then cuts what is left. Calls must be at rest before, or their callers
+    /// get no answer.
+    pub async fn stop(self, grace: Duration) {
+        self.ending.cancel();
+        if timeout(grace, self.connections.stop()).await.is_err() {
+            tracing::warn!("connections were cut that did not end in time");
+            self.cut.cancel();
+            self.connections.stop().await;
+        }
+    }
+}
+
+/// What every connection needs.
+struct Host {
+    router: Router,
+    protocol: Builder<Owned>,
+    tasks: Tasks,
+    telemetry: Telemetry,
+    cut: CancellationToken,
+}
+
+/// Spawns the streams of HTTP/2 connections into the connections' own group.
+#[derive(Debug, Clone)]
+struct Owned(Tasks);
+
+impl<F> Executor<F> for Owned
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn execute(&self, future: F) {
+        drop(self.0.spawn(future));
+    }
+}
+
+fn protocol(tasks: &Tasks) -> Builder<Owned> {
+    let mut builder = Builder::new(Owned(tasks.clone()));
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .half_close(true)
+        .header_read_timeout(HEADER_TIME)
+        .max_headers(MAX_FIELDS)
+        // Twice the bound that the gate enforces, so that most are refused with a document.
+        .max_buf_size(2 * MAX_HEADER);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PING)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(u32::try_from(2 * MAX_HEADER).unwrap_or(u32::MAX));
+    builder
+}
+
+/// Accepts until the group is asked to stop. More connections than there are slots wait in the
+/// listener's backlog.
+async fn accept(listener: TcpListener, host: Arc<Host>, slots: Arc<Semaphore>) {
+    let stopping = host.tasks.stopping();
+    loop {
+        // Both are cancellation-safe: a dropped wait takes no slot and loses no socket.
+        let accepted = async {
+            let slot = Arc::clone(&slots).acquire_owned().await.ok()?;
+            Some((slot, listener.accept().await))
+        };
+        let (slot, socket) = tokio::select! {
+            () = stopping.cancelled() => return,
+            Some(accepted) = accepted => accepted,
+            else => return,
+        };
+        match socket {
+            Ok((stream, _)) => drop(
+                host.tasks
+                    .spawn(connection(Arc::clone(&host), stream, slot)),
+            ),
+            Err(error) => {
+                tracing::warn!(%error, "the system refused a connection");
+                sleep(BREATH).await;
+            }
+        }
+    }
+}
+
+async fn connection(host: Arc<Host>, stream: TcpStream, slot: OwnedSemaphorePermit) {
+    let Ok(connection) = Connection::new(stream) else {
+        return;
+    };
+    let open = host.telemetry.connection_opened();
+    tokio::select! {
+        // Cancellation-safe: a cut connection is meant to lose what it was doing.
+        () = drive(&host, &connection) => connection.linger().await,
+        () = host.cut.cancelled() => {}
+    }
+    connection.cut();
+    drop((open, slot));
+}
+
+/// Serves the requests of one connection until it ends.
+async fn drive(host: &Host, connection: &Arc<Connection>) {
+    let router = host.router.clone();
+    let service = service_fn(|request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(Peer::asking(connection));
+        let answer = router.clone().call(request);
+        async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
+    });
+    let io = TokioIo::new(Wire(Arc::clone(connection)));
+    let mut served = std::pin::pin!(host.protocol.serve_connection(io, service));
+    let stopping = host.tasks.stopping();
+    let mut asked_to_stop = false;
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut patience = HEADER_TIME.as_secs() / LOOK.as_secs();
+    loop {
+        // All are cancellation-safe: the connection is polled by reference.
+        tokio::select! {
+            ended = served.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(error = &*error, "connection ended early");
+                }
+                return;
+            }
+            () = stopping.cancelled(), if !asked_to_stop => {
+                asked_to_stop = true;
+                served.as_mut().graceful_shutdown();
+            }
+            _ = look.tick() => {
+                patience = patience.saturating_sub(1);
+                let silent = patience == 0 && !connection.was_asked();
+                if silent || connection.holds_a_stalled_reader() {
+                    return connection.cut();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

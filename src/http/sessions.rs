@@ -1,0 +1,259 @@
+//! Sessions over HTTP: open, list, read, tighten, cancel, end (protocol: Calls).
+//!
+//! Imports `domain`, `journal`, `scheduler`. A session of an agent that the caller may not touch
+//! does not exist for them.
+
+use axum::{http::StatusCode, response::Response};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{
+    HttpState,
+    access::Caller,
+    answer,
+    problem::{Problem, ProblemCode},
+    request::Admitted,
+    shapes,
+};
+use crate::{
+    domain::{AgentName, ApprovalPolicy, SessionId, json::ObjectWriter},
+    journal::{SessionQuery, SessionRow},
+    scheduler::{Error, NewSession},
+};
+
+/// Rows that are looked at for one page of a filtered list; a page may so be short.
+const LOOKED_AT: usize = 5000;
+
+/// Body of `POST /v1/sessions`; `metadata` is read apart, because its members are free.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OpenRequest {
+    /// The agent that owns it; `default` when none is named.
+    #[schema(value_type = Option<String>)]
+    agent: Option<AgentName>,
+    /// Its id; the daemon makes one when none is given.
+    #[schema(value_type = Option<String>)]
+    session_id: Option<SessionId>,
+    /// A directory inside the workspace root.
+    workspace: Option<String>,
+    /// Its own approval policy; may only tighten.
+    #[schema(value_type = Option<shapes::ApprovalPolicy>)]
+    approval_policy: Option<ApprovalPolicy>,
+}
+
+/// Body of `PATCH /v1/sessions/{session}`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = SessionPatch)]
+pub(crate) struct PatchRequest {
+    /// The new approval policy; may only tighten.
+    #[schema(value_type = shapes::ApprovalPolicy)]
+    approval_policy: ApprovalPolicy,
+}
+
+/// Body of the two cancels.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Cancel)]
+pub(crate) struct CancelRequest {
+    /// In words for the model.
+    pub(crate) reason: Option<String>,
+}
+
+/// `POST /v1/sessions`
+pub(crate) async fn open(state: HttpState, request: Admitted) -> Result<Response, Problem> {
+    let mut members = request.members()?;
+    let metadata = members.take_object("metadata")?;
+    let body: OpenRequest = members.decode()?;
+    let agent = body.agent.unwrap_or_else(AgentName::default_agent);
+    let new = NewSession {
+        id: body.session_id,
+        agent: request
+            .visible(agent)
+            .map_err(|problem| problem.at("/agent"))?,
+        workspace: body.workspace,
+        approval_policy: body.approval_policy,
+        metadata,
+        principal: request.caller()?.principal(),
+    };
+    let row = state.scheduler.open_session(new).await.map_err(of_agent)?;
+    let mut response = answer::object(StatusCode::CREATED, |w| write(&row, w));
+    answer::locate(response.headers_mut(), &["sessions", row.id.as_str()]);
+    Ok(response)
+}
+
+/// An agent that is not there is told as one that may not be touched.
+pub(crate) fn of_agent(error: Error) -> Problem {
+    let of_agent = matches!(error, Error::UnknownAgent);
+    let problem = Problem::from(error);
+    if of_agent {
+        problem.at("/agent")
+    } else {
+        problem
+    }
+}
+
+/// `GET /v1/sessions`
+pub(crate) async fn list(state: HttpState, request: Admitted) -> Result<Response, Problem> {
+    let caller = request.caller()?;
+    let agent = request.agent_filter()?;
+    let limit = request.query().limit();
+    let mut cursor = request.query().number("cursor");
+    let mut found = Vec::new();
+    for _ in 0..LOOKED_AT.div_ceil(limit) {
+        let query = SessionQuery {
+            agent: agent.clone(),
+            cursor,
+            limit,
+        };
+        let rows = state.scheduler.sessions(query).await?;
+        let was_last = rows.len() < limit;
+        for (position, row) in rows {
+            cursor = Some(position);
+            if caller.sees(&row.agent) {
+                found.push(row);
+            }
+            if found.len() == limit {
+                return Ok(page(&found, cursor));
+            }
+        }
+        if was_last {
+            return Ok(page(&found, None));
+        }
+    }
+    Ok(page(&found, cursor))
+}
+
+fn page(rows: &[SessionRow], next: Option<u64>) -> Response {
+    answer::page(next, |items| {
+        for row in rows {
+            items.nested(|w| write(row, w));
+        }
+    })
+}
+
+/// `GET /v1/sessions/{session}`
+pub(crate) async fn read(state: HttpState, request: Admitted) -> Result<Response, Problem> {
+    let row = visible(&state, &request).await?;
+    Ok(answer::object(StatusCode::OK, |w| write(&row, w)))
+}
+
+/// `PATCH /v1/sessions/{session}`
+pub(crate) async fn patch(state: HttpState, request: Admitted) -> Result<Response, Problem> {
+    let row = visible(&state, &request).await?;
+    let body: PatchRequest = request.decode()?;
+    let row = state
+        .scheduler
+        .update_session(&row.id, body.approval_policy)
+        .await?;
+    Ok(answer::object(StatusCode::OK, |w| write(&row, w)))
+}
+
+/// `DELETE /v1/sessions/{session}`
+pub(crate) async fn end(state: HttpState, request: Admitted) -> Result<Response, Problem> {
+    let row = visible(&state, &request).await?;
+    let row = state.scheduler.end_session(&row.id).await?;
+    Ok(answer::object(StatusCode::OK, |w| write(&row, w)))
+}
+
+/// `POST /v1/sessions/{session}/cancel`
+pub(crate) async fn cancel(state: HttpState, request: Admitted) -> Result<Response, Problem> {
+    let row = visible(&state, &request).await?;
+    let body: CancelRequest = request.decode()?;
+    let cancelled = state.scheduler.cancel_session(&row.id, body.reason).await?;
+    Ok(answer::object(StatusCode::OK, |w| {
+        w.number("cancelled", cancelled as u64);
+    }))
+}
+
+/// The session of the path, when it exists for the caller.
+///
+/// # Errors
+/// `NOT_FOUND`: another agent's session looks like none.
+pub(crate) async fn visible(state: &HttpState, request: &Admitted) -> Result<SessionRow, Problem> {
+    let row = state.scheduler.session(&request.session_id()?).await?;
+    seen_by(request.caller()?, row)
+}
+
+/// A session, when it exists for the caller.
+///
+/// # Errors
+/// `NOT_FOUND`.
+pub(crate) fn seen_by(caller: &Caller, row: SessionRow) -> Result<SessionRow, Problem> {
+    if caller.sees(&row.agent) {
+        Ok(row)
+    } else {
+        Err(Problem::no_session())
+    }
+}
+
+/// A session named in a body, when it exists for the caller and belongs to the agent that the
+/// body names.
+///
+/// # Errors
+/// `NOT_FOUND`, or `INVALID_REQUEST` for another agent.
+pub(crate) async fn named(
+    state: &HttpState,
+    request: &Admitted,
+    session: &SessionId,
+    agent: Option<&AgentName>,
+) -> Result<SessionRow, Problem> {
+    let found = state.scheduler.session(session).await;
+    let row = found.map_err(|error| Problem::from(error).at("/session_id"))?;
+    let row = seen_by(request.caller()?, row).map_err(|problem| problem.at("/session_id"))?;
+    if agent.is_some_and(|agent| *agent != row.agent) {
+        let detail = "the session belongs to another agent; leave `agent` out";
+        return Err(Problem::new(ProblemCode::InvalidRequest, detail).at("/agent"));
+    }
+    Ok(row)
+}
+
+fn write(row: &SessionRow, w: &mut ObjectWriter<'_>) {
+    w.string("session_id", row.id.as_str())
+        .string("agent", row.agent.as_str())
+        .string(
+            "state",
+            if row.ended_at.is_some() {
+                "ended"
+            } else {
+                "open"
+            },
+        )
+        .string("workspace", &row.workspace.0.to_string_lossy())
+        .string("approval_policy", row.approval_policy.as_str())
+        .object("metadata", &row.metadata)
+        .string("created_at", &row.created_at.to_string())
+        .string_opt("ended_at", row.ended_at.map(|at| at.to_string()).as_deref());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::domain::{Object, Timestamp, Workspace};
+
+    #[test]
+    fn a_session_is_shown_with_what_its_client_keeps() {
+        let mut metadata = Object::new();
+        metadata.insert("ticket".to_owned(), 7_u64.into());
+        let row = SessionRow {
+            id: SessionId::parse("s 1").unwrap(),
+            agent: AgentName::default_agent(),
+            workspace: Workspace(PathBuf::from("a/b")),
+            approval_policy: ApprovalPolicy::Never,
+            metadata,
+            principal: "p".into(),
+            created_at: Timestamp::from_micros(0),
+            ended_at: Some(Timestamp::from_micros(1)),
+        };
+        let mut out = Vec::new();
+        let mut w = ObjectWriter::new(&mut out);
+        write(&row, &mut w);
+        w.end();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            r#"{"session_id":"s 1","agent":"default","state":"ended","workspace":"a/b","approval_policy":"never","metadata":{"ticket":7},"created_at":"1970-01-01T00:00:00.000000Z","ended_at":"1970-01-01T00:00:00.000001Z"}"#
+        );
+    }
+}
