@@ -6,7 +6,9 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use axum::{Json, Router, routing::post};
+use axum::{
+    Router, body::Bytes, http::header::CONTENT_TYPE, response::IntoResponse, routing::post,
+};
 use serde_json::Value;
 use toold::{app, config::Config, domain::AgentName};
 
@@ -121,10 +123,7 @@ pub fn serve((kind, dir): (Kind, PathBuf)) {
 fn echo() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let router = Router::new().route(
-            "/echo",
-            post(|Json(value): Json<Value>| async { Json(value) }),
-        );
+        let router = Router::new().route("/echo", post(echoed));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         println!("listening on http://{}", listener.local_addr().unwrap());
         let listener = axum::serve::ListenerExt::tap_io(listener, |tcp| {
@@ -132,6 +131,15 @@ fn echo() {
         });
         axum::serve(listener, router).await.unwrap();
     });
+}
+
+/// What `axum::Json` in and out does: read, build a value, write it.
+async fn echoed(body: Bytes) -> impl IntoResponse {
+    let value: Value = serde_json::from_slice(&body).unwrap();
+    (
+        [(CONTENT_TYPE, "application/json")],
+        serde_json::to_vec(&value).unwrap(),
+    )
 }
 
 fn daemon(kind: Kind, dir: &std::path::Path) {

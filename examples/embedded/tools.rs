@@ -267,8 +267,9 @@ impl ToolBody for Nest {
             if result.concludes_turn {
                 context.conclude_turn();
             }
-            let content = result.outcome.content().iter().filter_map(Content::as_text);
-            ends.push(Json::from(content.collect::<String>().as_str()));
+            let blocks = result.outcome.content().iter();
+            let said: String = blocks.filter_map(Content::as_text).collect();
+            ends.push(Json::from(said.as_str()));
         }
         if context.signal().is_cancelled() {
             return Err(ToolError::Interrupted);
