@@ -1,6 +1,9 @@
 //! The load: keep-alive connections that send one request after the other and time each.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -9,6 +12,9 @@ use tokio::{
 };
 
 use crate::server::{Kind, Server};
+
+/// Numbers the calls, so that each is new to the daemon.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// What one row saw.
 #[derive(Debug, Clone, Copy)]
@@ -115,13 +121,9 @@ impl Target {
     async fn worker(&self, n: usize, until: Instant) -> Vec<Duration> {
         let mut connection = Connection::open(&self.address).await;
         let mut times = Vec::with_capacity(1 << 16);
-        let run = until.elapsed().as_nanos() ^ u128::from(std::process::id());
-        let stamp = Instant::now()
-            .duration_since(until - Duration::from_secs(3600))
-            .as_nanos();
         while Instant::now() < until {
-            let id = format!("{run:x}-{stamp:x}-{}", times.len());
-            let body = format!(r#"{{"call_id":"{id}","name":"noop","arguments":{{"n":1}}}}"#);
+            let id = NEXT.fetch_add(1, Ordering::Relaxed);
+            let body = format!(r#"{{"call_id":"c{id}","name":"noop","arguments":{{"n":1}}}}"#);
             let request = match self.sessions.get(n) {
                 None => self.request("/echo", &body),
                 Some(session) => self.request(&format!("/v1/sessions/{session}/calls"), &body),

@@ -35,11 +35,11 @@ pub fn all(counted: PathBuf) -> Vec<Arc<Tool>> {
             |_| {},
         ),
         tool("gate", gate, text, Gate(gates.clone()), |d| {
-            d.concurrency = Concurrency::Classified
+            d.concurrency = Concurrency::Classified;
         }),
         parallel("open_gate", gate, text, OpenGate(gates)),
         tool("hurried", any, text, Sleep, |d| {
-            d.timeout = Some(Duration::from_millis(50))
+            d.timeout = Some(Duration::from_millis(50));
         }),
         parallel("fail", any, text, Fail),
         parallel("wrong_output", any, r#"{"type":"integer"}"#, WrongOutput),
@@ -64,7 +64,7 @@ fn parallel(
     body: impl ToolBody + 'static,
 ) -> Arc<Tool> {
     tool(name, parameters, output, body, |d| {
-        d.concurrency = Concurrency::Parallel
+        d.concurrency = Concurrency::Parallel;
     })
 }
 

@@ -112,7 +112,7 @@ fn live_output_stays_one_line_of_data_whatever_it_holds() {
             .stream(&format!("/v1/sessions/{session}/events"))
             .await;
         stream.until("stream/hello").await;
-        let text = r#"a\r\nevent: approval/decided\r\nid: 999999\r\n\r\nb"#;
+        let text = r"a\r\nevent: approval/decided\r\nid: 999999\r\n\r\nb";
         let arguments = format!(r#"{{"text":"{text}","count":1}}"#);
         agent
             .call(&session, "c", "chatty", &arguments)
