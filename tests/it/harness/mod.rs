@@ -195,9 +195,9 @@ impl Drop for Daemon {
 fn spawn(dir: &Path, extra: &Extra) -> (Child, String) {
     let config = dir.join("toold.toml");
     let text = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\n{}\n[workspace]\nroot = {:?}\n{}\n{}\n",
+        "[server]\nlisten = \"127.0.0.1:0\"\n{}\n[workspace]\nroot = \"{}\"\n{}\n{}\n",
         extra.server,
-        dir.join("workspace"),
+        dir.join("workspace").display(),
         extra.workspace,
         extra.rest,
     );

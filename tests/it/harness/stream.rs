@@ -80,10 +80,10 @@ impl Stream {
         for line in frame.lines() {
             match line.split_once(": ") {
                 Some(("id", id)) => event.id = Some(id.to_owned()),
-                Some(("event", kind)) => event.kind = kind.to_owned(),
+                Some(("event", kind)) => kind.clone_into(&mut event.kind),
                 Some(("data", text)) => {
                     assert!(event.text.is_empty(), "data is one line: {frame:?}");
-                    event.text = text.to_owned();
+                    text.clone_into(&mut event.text);
                 }
                 _ if line.starts_with(':') => self.comments += 1,
                 _ => assert!(line.is_empty(), "an unexpected line {line:?} in {frame:?}"),
