@@ -18,24 +18,24 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// What one row saw.
 #[derive(Debug, Clone, Copy)]
-pub struct Figures {
+pub(crate) struct Figures {
     /// Requests per second.
-    pub rate: f64,
+    pub(crate) rate: f64,
     pub p50: Duration,
     pub p99: Duration,
 }
 
 /// Where a row's requests go: one session per connection.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub(crate) struct Target {
     address: String,
     token: String,
     kind: Kind,
-    pub sessions: Vec<String>,
+    pub(crate) sessions: Vec<String>,
 }
 
 impl Target {
-    pub async fn of(server: &Server, connections: usize) -> Self {
+    pub(crate) async fn of(server: &Server, connections: usize) -> Self {
         let mut target = Self {
             address: server.address.clone(),
             token: server.token(),
@@ -63,7 +63,7 @@ impl Target {
             .to_owned()
     }
 
-    pub fn request(&self, path: &str, body: &str) -> Vec<u8> {
+    pub(crate) fn request(&self, path: &str, body: &str) -> Vec<u8> {
         format!(
             "POST {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
@@ -75,7 +75,7 @@ impl Target {
     }
 
     /// A subscriber of the first session, that reads whatever comes.
-    pub async fn subscribe(&self) -> TcpStream {
+    pub(crate) async fn subscribe(&self) -> TcpStream {
         let session = self.sessions.first().expect("a session");
         let mut socket = TcpStream::connect(&self.address)
             .await
@@ -90,7 +90,7 @@ impl Target {
     }
 
     /// Drives `connections` for so long, with one subscriber on one of the sessions.
-    pub async fn drive(&self, connections: usize, time: Duration) -> Figures {
+    pub(crate) async fn drive(&self, connections: usize, time: Duration) -> Figures {
         let watcher = match self.kind {
             Kind::Echo => None,
             Kind::Process | Kind::Power => Some(self.subscribe().await),

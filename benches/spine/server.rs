@@ -16,7 +16,7 @@ use crate::tools;
 
 /// Which server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A bare JSON echo.
     Echo,
     /// The daemon, durability `process`.
@@ -36,15 +36,15 @@ impl Kind {
 }
 
 /// A running server; dropping it ends the process.
-pub struct Server {
+pub(crate) struct Server {
     child: Child,
-    pub kind: Kind,
-    pub address: String,
+    pub(crate) kind: Kind,
+    pub(crate) address: String,
     dir: tempfile::TempDir,
 }
 
 impl Server {
-    pub fn start(kind: Kind) -> Self {
+    pub(crate) fn start(kind: Kind) -> Self {
         let dir = tempfile::tempdir_in(scratch()).unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["serve", kind.word()])
@@ -71,7 +71,7 @@ impl Server {
         }
     }
 
-    pub fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         let path = self.dir.path().join("state/toold/tokens/agent");
         std::fs::read_to_string(path)
             .map(|token| token.trim().to_owned())
@@ -79,7 +79,7 @@ impl Server {
     }
 
     /// Resident memory in KiB.
-    pub fn resident(&self) -> u64 {
+    pub(crate) fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status
             .lines()
@@ -103,7 +103,7 @@ fn scratch() -> PathBuf {
     path
 }
 
-pub fn asked_to_serve(arguments: &[String]) -> Option<(Kind, PathBuf)> {
+pub(crate) fn asked_to_serve(arguments: &[String]) -> Option<(Kind, PathBuf)> {
     let [serve, kind, dir] = arguments else {
         return None;
     };
@@ -113,7 +113,7 @@ pub fn asked_to_serve(arguments: &[String]) -> Option<(Kind, PathBuf)> {
     (serve == "serve").then(|| (kind, PathBuf::from(dir)))
 }
 
-pub fn serve((kind, dir): (Kind, PathBuf)) {
+pub(crate) fn serve((kind, dir): (Kind, PathBuf)) {
     match kind {
         Kind::Echo => echo(),
         Kind::Process | Kind::Power => daemon(kind, &dir),
@@ -147,8 +147,9 @@ fn daemon(kind: Kind, dir: &std::path::Path) {
     std::fs::create_dir_all(&workspace).unwrap();
     let file = dir.join("toold.toml");
     let text = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\n[store]\ndurability = {:?}\n[workspace]\nroot = {workspace:?}\n",
-        kind.word()
+        "[server]\nlisten = \"127.0.0.1:0\"\n[store]\ndurability = {:?}\n[workspace]\nroot = \"{}\"\n",
+        kind.word(),
+        workspace.display()
     );
     std::fs::write(&file, text).unwrap();
     let config = Config::from_process(Some(&file)).expect("a sound configuration");

@@ -17,7 +17,7 @@ use toold::{
 };
 
 /// Every tool of the example. `counter` appends its lines to `counted`.
-pub fn all(counted: PathBuf) -> Vec<Arc<Tool>> {
+pub(crate) fn all(counted: PathBuf) -> Vec<Arc<Tool>> {
     let gates = Gates::default();
     let any = r#"{"type":"object"}"#;
     let text = r#"{"type":"string"}"#;
