@@ -93,12 +93,13 @@ impl Daemon {
 
     /// Waits for the process to end by itself; its exit code.
     pub(crate) async fn ended(&mut self) -> Option<i32> {
+        let mut look = tokio::time::interval(Duration::from_millis(5));
         loop {
-            if let Some(status) = self.child.try_wait().expect("the daemon can be waited for") {
+            look.tick().await;
+            let status = self.child.try_wait().expect("the daemon can be waited for");
+            if let Some(status) = status {
                 return status.code();
             }
-            tokio::task::yield_now().await;
-            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
