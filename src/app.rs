@@ -15,9 +15,7 @@ pub use run::{run, serve};
 use crate::{
     approval::Desk,
     config::{AgentConfig, Config},
-    domain::{
-        AgentName, Clock, EventDraft, EventType, IdSource, Subject, SystemClock, SystemIds,
-    },
+    domain::{AgentName, Clock, EventDraft, EventType, IdSource, Subject, SystemClock, SystemIds},
     http::{self, About, HttpState, Serving},
     journal::{Interest, Journal, Publish, Store, Tail, TailLimits},
     pipeline::{self, AroundLayer, Pipeline},
@@ -112,10 +110,15 @@ impl Builder {
         tokens::prepare(&mut self.config)?;
         let journal = self.journal()?;
         let registry = self.registry(&tasks).await?;
-        http::restore_agents(&registry, &journal).await.context("agents of the store")?;
+        http::restore_agents(&registry, &journal)
+            .await
+            .context("agents of the store")?;
         announce_changes(&registry, &journal);
         let scheduler = self.scheduler(&registry, &journal, &tasks, &telemetry)?;
-        let closed = scheduler.recover().await.context("closing what an earlier daemon left")?;
+        let closed = scheduler
+            .recover()
+            .await
+            .context("closing what an earlier daemon left")?;
         if closed > 0 {
             tracing::warn!(calls = closed, "calls of an earlier daemon were closed");
         }
@@ -123,27 +126,42 @@ impl Builder {
         let config = self.config;
         let state = HttpState::new(http::Parts {
             server: config.server.clone(),
-            auth: config.auth,
+            tokens: config.auth.tokens,
             streams: config.streams,
             scheduler: scheduler.clone(),
             registry,
             journal: journal.clone(),
             telemetry,
             clock: self.clock,
-            about: About::new(&journal),
+            tasks: tasks.clone(),
+            about: About {
+                version: env!("CARGO_PKG_VERSION"),
+                sandbox: "none".to_owned(),
+                sources: vec![("builtin".to_owned(), "ready".to_owned())],
+                config_generation: 1,
+            },
         });
         let serving = Serving::start(listener, &state).context("serving")?;
         let address = serving.address();
         if let Some(file) = &config.server.address_file {
             write_address(file, address)?;
         }
-        Ok(Daemon { address, drain: config.server.drain, serving, scheduler, journal, tasks })
+        Ok(Daemon {
+            address,
+            drain: config.server.drain,
+            serving,
+            scheduler,
+            journal,
+            tasks,
+        })
     }
 
     fn journal(&self) -> anyhow::Result<Journal> {
         let streams = &self.config.streams;
-        let tail =
-            Tail::new(TailLimits { events: streams.reader_events, bytes: streams.reader_bytes });
+        let tail = Tail::new(TailLimits {
+            events: streams.reader_events,
+            bytes: streams.reader_bytes,
+        });
         let publish: Arc<dyn Publish> = Arc::new(tail.clone());
         let clock = Arc::clone(&self.clock);
         let kept = &self.config.store;
@@ -163,7 +181,9 @@ impl Builder {
             ask_read: workspace.ask_read.clone(),
             protected: self.config.protected_paths(),
         };
-        let root = tasks.blocking(move || WorkspaceRoot::open(&settings)).await??;
+        let root = tasks
+            .blocking(move || WorkspaceRoot::open(&settings))
+            .await??;
         let global = AgentName::global();
         for (definition, body) in files::builtin(&Arc::new(root), tasks) {
             registry.register(&global, Tool::new(definition, body)?)?;
@@ -232,10 +252,10 @@ fn declared(agent: &AgentConfig) -> AgentSpec {
     AgentSpec {
         name: agent.name.clone(),
         parent: agent.parent.clone(),
-        restrict: agent
-            .restrict
-            .as_ref()
-            .map(|r| Restrict { allow: r.allow.clone(), deny: r.deny.clone() }),
+        restrict: agent.restrict.as_ref().map(|r| Restrict {
+            allow: r.allow.clone(),
+            deny: r.deny.clone(),
+        }),
         approval_policy: agent.approval_policy,
         max_parallel: agent.max_parallel,
     }
@@ -295,6 +315,10 @@ impl Daemon {
         if at_rest.is_err() {
             tracing::error!("work was left behind that did not come to rest");
         }
-        self.journal.store().close().await.context("closing the store")
+        self.journal
+            .store()
+            .close()
+            .await
+            .context("closing the store")
     }
 }

@@ -5,12 +5,22 @@
 //! (the table in `ARCHITECTURE.md`, enforced by `tests/architecture.rs`).
 
 pub mod domain;
+
 pub mod config;
-pub mod telemetry;
 pub mod tasks;
+pub mod telemetry;
 
 pub mod journal;
 pub mod registry;
+
+pub mod policy;
+pub mod approval;
+pub mod pipeline;
+pub mod scheduler;
+
+pub mod store;
 pub mod tools;
 pub mod http;
+
 pub mod cli;
+pub mod app;

@@ -6,7 +6,7 @@ use toold::cli::{self, Command};
 
 fn main() -> ExitCode {
     match cli::parse(std::env::args_os()) {
-        Ok(Command::Serve(_)) => cli::ended(Err(anyhow::anyhow!("this build has no daemon"))),
+        Ok(Command::Serve(config)) => cli::ended(toold::app::serve(*config)),
         Ok(Command::Client(command)) => cli::run(&command),
         Err(code) => code,
     }

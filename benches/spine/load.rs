@@ -1,6 +1,9 @@
 //! The load: keep-alive connections that send one request after the other and time each.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -10,26 +13,29 @@ use tokio::{
 
 use crate::server::{Kind, Server};
 
+/// Numbers the calls, so that each is new to the daemon.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
 /// What one row saw.
 #[derive(Debug, Clone, Copy)]
-pub struct Figures {
+pub(crate) struct Figures {
     /// Requests per second.
-    pub rate: f64,
+    pub(crate) rate: f64,
     pub p50: Duration,
     pub p99: Duration,
 }
 
 /// Where a row's requests go: one session per connection.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub(crate) struct Target {
     address: String,
     token: String,
     kind: Kind,
-    pub sessions: Vec<String>,
+    pub(crate) sessions: Vec<String>,
 }
 
 impl Target {
-    pub async fn of(server: &Server, connections: usize) -> Self {
+    pub(crate) async fn of(server: &Server, connections: usize) -> Self {
         let mut target = Self {
             address: server.address.clone(),
             token: server.token(),
@@ -57,7 +63,7 @@ impl Target {
             .to_owned()
     }
 
-    pub fn request(&self, path: &str, body: &str) -> Vec<u8> {
+    pub(crate) fn request(&self, path: &str, body: &str) -> Vec<u8> {
         format!(
             "POST {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
@@ -69,7 +75,7 @@ impl Target {
     }
 
     /// A subscriber of the first session, that reads whatever comes.
-    pub async fn subscribe(&self) -> TcpStream {
+    pub(crate) async fn subscribe(&self) -> TcpStream {
         let session = self.sessions.first().expect("a session");
         let mut socket = TcpStream::connect(&self.address)
             .await
@@ -84,7 +90,7 @@ impl Target {
     }
 
     /// Drives `connections` for so long, with one subscriber on one of the sessions.
-    pub async fn drive(&self, connections: usize, time: Duration) -> Figures {
+    pub(crate) async fn drive(&self, connections: usize, time: Duration) -> Figures {
         let watcher = match self.kind {
             Kind::Echo => None,
             Kind::Process | Kind::Power => Some(self.subscribe().await),
@@ -115,13 +121,9 @@ impl Target {
     async fn worker(&self, n: usize, until: Instant) -> Vec<Duration> {
         let mut connection = Connection::open(&self.address).await;
         let mut times = Vec::with_capacity(1 << 16);
-        let run = until.elapsed().as_nanos() ^ u128::from(std::process::id());
-        let stamp = Instant::now()
-            .duration_since(until - Duration::from_secs(3600))
-            .as_nanos();
         while Instant::now() < until {
-            let id = format!("{run:x}-{stamp:x}-{}", times.len());
-            let body = format!(r#"{{"call_id":"{id}","name":"noop","arguments":{{"n":1}}}}"#);
+            let id = NEXT.fetch_add(1, Ordering::Relaxed);
+            let body = format!(r#"{{"call_id":"c{id}","name":"noop","arguments":{{"n":1}}}}"#);
             let request = match self.sessions.get(n) {
                 None => self.request("/echo", &body),
                 Some(session) => self.request(&format!("/v1/sessions/{session}/calls"), &body),

@@ -9,6 +9,8 @@
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
     reason = "a benchmark measures time, starts processes and prints what it saw"
 )]
 

@@ -6,7 +6,9 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use axum::{Json, Router, routing::post};
+use axum::{
+    Router, body::Bytes, http::header::CONTENT_TYPE, response::IntoResponse, routing::post,
+};
 use serde_json::Value;
 use toold::{app, config::Config, domain::AgentName};
 
@@ -14,7 +16,7 @@ use crate::tools;
 
 /// Which server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A bare JSON echo.
     Echo,
     /// The daemon, durability `process`.
@@ -34,15 +36,15 @@ impl Kind {
 }
 
 /// A running server; dropping it ends the process.
-pub struct Server {
+pub(crate) struct Server {
     child: Child,
-    pub kind: Kind,
-    pub address: String,
+    pub(crate) kind: Kind,
+    pub(crate) address: String,
     dir: tempfile::TempDir,
 }
 
 impl Server {
-    pub fn start(kind: Kind) -> Self {
+    pub(crate) fn start(kind: Kind) -> Self {
         let dir = tempfile::tempdir_in(scratch()).unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["serve", kind.word()])
@@ -69,7 +71,7 @@ impl Server {
         }
     }
 
-    pub fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         let path = self.dir.path().join("state/toold/tokens/agent");
         std::fs::read_to_string(path)
             .map(|token| token.trim().to_owned())
@@ -77,7 +79,7 @@ impl Server {
     }
 
     /// Resident memory in KiB.
-    pub fn resident(&self) -> u64 {
+    pub(crate) fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status
             .lines()
@@ -101,7 +103,7 @@ fn scratch() -> PathBuf {
     path
 }
 
-pub fn asked_to_serve(arguments: &[String]) -> Option<(Kind, PathBuf)> {
+pub(crate) fn asked_to_serve(arguments: &[String]) -> Option<(Kind, PathBuf)> {
     let [serve, kind, dir] = arguments else {
         return None;
     };
@@ -111,7 +113,7 @@ pub fn asked_to_serve(arguments: &[String]) -> Option<(Kind, PathBuf)> {
     (serve == "serve").then(|| (kind, PathBuf::from(dir)))
 }
 
-pub fn serve((kind, dir): (Kind, PathBuf)) {
+pub(crate) fn serve((kind, dir): (Kind, PathBuf)) {
     match kind {
         Kind::Echo => echo(),
         Kind::Process | Kind::Power => daemon(kind, &dir),
@@ -121,10 +123,7 @@ pub fn serve((kind, dir): (Kind, PathBuf)) {
 fn echo() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let router = Router::new().route(
-            "/echo",
-            post(|Json(value): Json<Value>| async { Json(value) }),
-        );
+        let router = Router::new().route("/echo", post(echoed));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         println!("listening on http://{}", listener.local_addr().unwrap());
         let listener = axum::serve::ListenerExt::tap_io(listener, |tcp| {
@@ -134,13 +133,23 @@ fn echo() {
     });
 }
 
+/// What `axum::Json` in and out does: read, build a value, write it.
+async fn echoed(body: Bytes) -> impl IntoResponse {
+    let value: Value = serde_json::from_slice(&body).unwrap();
+    (
+        [(CONTENT_TYPE, "application/json")],
+        serde_json::to_vec(&value).unwrap(),
+    )
+}
+
 fn daemon(kind: Kind, dir: &std::path::Path) {
     let workspace = dir.join("workspace");
     std::fs::create_dir_all(&workspace).unwrap();
     let file = dir.join("toold.toml");
     let text = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\n[store]\ndurability = {:?}\n[workspace]\nroot = {workspace:?}\n",
-        kind.word()
+        "[server]\nlisten = \"127.0.0.1:0\"\n[store]\ndurability = {:?}\n[workspace]\nroot = \"{}\"\n",
+        kind.word(),
+        workspace.display()
     );
     std::fs::write(&file, text).unwrap();
     let config = Config::from_process(Some(&file)).expect("a sound configuration");

@@ -17,7 +17,7 @@ use crate::{
 
 const SUBSCRIBERS: u64 = 1000;
 
-pub async fn measure(each: Duration) {
+pub(crate) async fn measure(each: Duration) {
     let server = Server::start(Kind::Process);
     let target = Target::of(&server, 1).await;
     target.drive(1, Duration::from_millis(500)).await;

@@ -2,6 +2,11 @@
 //!
 //! Run it with `cargo run --example embedded -- CONFIG.toml COUNTED`, where the first file is a
 //! configuration as for `toold serve` and the second collects the lines of the tool `counter`.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "literals are sound, and one of the tools panics on purpose"
+)]
 
 mod tools;
 

@@ -17,7 +17,7 @@ use toold::{
 };
 
 /// Every tool of the example. `counter` appends its lines to `counted`.
-pub fn all(counted: PathBuf) -> Vec<Arc<Tool>> {
+pub(crate) fn all(counted: PathBuf) -> Vec<Arc<Tool>> {
     let gates = Gates::default();
     let any = r#"{"type":"object"}"#;
     let text = r#"{"type":"string"}"#;
@@ -35,11 +35,11 @@ pub fn all(counted: PathBuf) -> Vec<Arc<Tool>> {
             |_| {},
         ),
         tool("gate", gate, text, Gate(gates.clone()), |d| {
-            d.concurrency = Concurrency::Classified
+            d.concurrency = Concurrency::Classified;
         }),
         parallel("open_gate", gate, text, OpenGate(gates)),
         tool("hurried", any, text, Sleep, |d| {
-            d.timeout = Some(Duration::from_millis(50))
+            d.timeout = Some(Duration::from_millis(50));
         }),
         parallel("fail", any, text, Fail),
         parallel("wrong_output", any, r#"{"type":"integer"}"#, WrongOutput),
@@ -64,7 +64,7 @@ fn parallel(
     body: impl ToolBody + 'static,
 ) -> Arc<Tool> {
     tool(name, parameters, output, body, |d| {
-        d.concurrency = Concurrency::Parallel
+        d.concurrency = Concurrency::Parallel;
     })
 }
 
@@ -267,8 +267,9 @@ impl ToolBody for Nest {
             if result.concludes_turn {
                 context.conclude_turn();
             }
-            let content = result.outcome.content().iter().filter_map(Content::as_text);
-            ends.push(Json::from(content.collect::<String>().as_str()));
+            let blocks = result.outcome.content().iter();
+            let said: String = blocks.filter_map(Content::as_text).collect();
+            ends.push(Json::from(said.as_str()));
         }
         if context.signal().is_cancelled() {
             return Err(ToolError::Interrupted);

@@ -28,7 +28,11 @@ pub(super) fn prepare(config: &mut Config) -> anyhow::Result<()> {
             name: Arc::from(generated.name()),
             sha256: secret.sha256(),
             permissions: generated.permissions(),
-            agents: vec![Glob::new("*").context("the glob of all agents")?.compile_matcher()],
+            agents: vec![
+                Glob::new("*")
+                    .context("the glob of all agents")?
+                    .compile_matcher(),
+            ],
         });
     }
     Ok(())

@@ -52,7 +52,11 @@ impl Desk {
             ApprovalPolicy::Never => AskOutcome::Rejected,
             ApprovalPolicy::Ask => AskOutcome::Unavailable,
         };
-        tracing::info!(outcome = outcome.as_str(), layers = asked_by.len(), "ask ended");
+        tracing::info!(
+            outcome = outcome.as_str(),
+            layers = asked_by.len(),
+            "ask ended"
+        );
         outcome
     }
 }

@@ -71,9 +71,14 @@ pub struct SystemClock {
 
 impl SystemClock {
     /// Starts the monotonic clock's origin now.
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clocks")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the machine's clocks"
+    )]
     pub fn new() -> Self {
-        Self { origin: Instant::now() }
+        Self {
+            origin: Instant::now(),
+        }
     }
 }
 
@@ -84,9 +89,14 @@ impl Default for SystemClock {
 }
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clocks")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the machine's clocks"
+    )]
     fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         Timestamp(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
     }
 

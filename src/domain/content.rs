@@ -60,13 +60,19 @@ impl Content {
     pub fn write(&self, w: &mut ObjectWriter<'_>) {
         match self {
             Self::Text(text) => w.string("type", "text").string("text", text),
-            Self::Image { data, mime_type } => {
-                w.string("type", "image").string("data", data).string("mimeType", mime_type)
-            }
-            Self::Audio { data, mime_type } => {
-                w.string("type", "audio").string("data", data).string("mimeType", mime_type)
-            }
-            Self::ResourceLink { uri, name, mime_type } => w
+            Self::Image { data, mime_type } => w
+                .string("type", "image")
+                .string("data", data)
+                .string("mimeType", mime_type),
+            Self::Audio { data, mime_type } => w
+                .string("type", "audio")
+                .string("data", data)
+                .string("mimeType", mime_type),
+            Self::ResourceLink {
+                uri,
+                name,
+                mime_type,
+            } => w
                 .string("type", "resource_link")
                 .string("uri", uri)
                 .string("name", name)
@@ -106,7 +112,10 @@ impl Context {
     /// A text from `kind`/`name`.
     pub fn text(kind: &str, name: &str, text: impl Into<String>) -> Self {
         Self {
-            source: ContextSource { kind: kind.to_owned(), name: name.to_owned() },
+            source: ContextSource {
+                kind: kind.to_owned(),
+                name: name.to_owned(),
+            },
             content: vec![Content::text(text)],
         }
     }
@@ -114,7 +123,8 @@ impl Context {
     /// Writes the context's members.
     pub fn write(&self, w: &mut ObjectWriter<'_>) {
         w.nested("source", |s| {
-            s.string("kind", &self.source.kind).string("name", &self.source.name);
+            s.string("kind", &self.source.kind)
+                .string("name", &self.source.name);
         })
         .array("content", |a| Content::write_all(&self.content, a));
     }

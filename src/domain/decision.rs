@@ -53,7 +53,11 @@ pub struct Vote {
 impl Vote {
     /// A vote of `layer` with a reason and no rule.
     pub fn of(layer: &str, reason: impl Into<String>) -> Self {
-        Self { layer: layer.to_owned(), rule: None, reason: Some(reason.into()) }
+        Self {
+            layer: layer.to_owned(),
+            rule: None,
+            reason: Some(reason.into()),
+        }
     }
 }
 
@@ -118,12 +122,18 @@ pub enum PostDecision {
 impl PostDecision {
     /// Accepts as is.
     pub fn accept() -> Self {
-        Self::Accept { replace: None, contexts: Vec::new() }
+        Self::Accept {
+            replace: None,
+            contexts: Vec::new(),
+        }
     }
 
     /// Blocks with one text.
     pub fn block(feedback: impl Into<String>) -> Self {
-        Self::Block { feedback: vec![Content::text(feedback)], contexts: Vec::new() }
+        Self::Block {
+            feedback: vec![Content::text(feedback)],
+            contexts: Vec::new(),
+        }
     }
 }
 

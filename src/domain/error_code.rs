@@ -88,7 +88,9 @@ impl Code {
     pub fn of_tool(code: &str) -> Self {
         let fits = code.len() <= 64
             && code.starts_with(|c: char| c.is_ascii_uppercase())
-            && code.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+            && code
+                .chars()
+                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
         if fits && !ErrorCode::ALL.iter().any(|ours| ours.as_str() == code) {
             Self::Tool(code.to_owned())
         } else {
@@ -131,10 +133,19 @@ mod tests {
 
     #[test]
     fn a_tool_cannot_wear_one_of_our_codes() {
-        assert_eq!(Code::of_tool("FS_NOT_FOUND"), Code::Tool("FS_NOT_FOUND".to_owned()));
+        assert_eq!(
+            Code::of_tool("FS_NOT_FOUND"),
+            Code::Tool("FS_NOT_FOUND".to_owned())
+        );
         for ours in ErrorCode::ALL {
-            assert_eq!(Code::of_tool(ours.as_str()), Code::Ours(ErrorCode::ToolError));
+            assert_eq!(
+                Code::of_tool(ours.as_str()),
+                Code::Ours(ErrorCode::ToolError)
+            );
         }
-        assert_eq!(Code::of_tool("lower case"), Code::Ours(ErrorCode::ToolError));
+        assert_eq!(
+            Code::of_tool("lower case"),
+            Code::Ours(ErrorCode::ToolError)
+        );
     }
 }

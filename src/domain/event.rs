@@ -93,12 +93,19 @@ pub struct Subject {
 impl Subject {
     /// An event of a session as a whole.
     pub fn session(session: &SessionId, agent: &AgentName) -> Self {
-        Self { session: Some(session.clone()), agent: Some(agent.clone()), ..Self::default() }
+        Self {
+            session: Some(session.clone()),
+            agent: Some(agent.clone()),
+            ..Self::default()
+        }
     }
 
     /// An event of an agent that belongs to no session.
     pub fn agent(agent: &AgentName) -> Self {
-        Self { agent: Some(agent.clone()), ..Self::default() }
+        Self {
+            agent: Some(agent.clone()),
+            ..Self::default()
+        }
     }
 
     /// An event of an execution.
@@ -127,12 +134,20 @@ pub struct EventDraft {
 
 impl EventDraft {
     /// A draft whose data is an object that `write` fills.
-    pub fn new(kind: EventType, subject: Subject, write: impl FnOnce(&mut ObjectWriter<'_>)) -> Self {
+    pub fn new(
+        kind: EventType,
+        subject: Subject,
+        write: impl FnOnce(&mut ObjectWriter<'_>),
+    ) -> Self {
         let mut data = Vec::with_capacity(128);
         let mut w = ObjectWriter::new(&mut data);
         write(&mut w);
         w.end();
-        Self { kind, subject, data: data.into() }
+        Self {
+            kind,
+            subject,
+            data: data.into(),
+        }
     }
 
     /// Encodes the SSE frame. Durable events have `id` and, within a session, `seq`; live ones
@@ -155,13 +170,18 @@ impl EventDraft {
         if let Some(seq) = seq {
             w.number("seq", seq);
         }
-        w.string("time", &time.to_string()).string("type", self.kind.as_str());
+        w.string("time", &time.to_string())
+            .string("type", self.kind.as_str());
         self.subject.write(&mut w);
         w.raw("data", &self.data);
         w.end();
         let data = out.len().saturating_sub(1 + self.data.len());
         out.extend_from_slice(b"\n\n");
-        Frame { bytes: out.into(), envelope, data }
+        Frame {
+            bytes: out.into(),
+            envelope,
+            data,
+        }
     }
 }
 
@@ -170,8 +190,14 @@ impl Subject {
         w.string_opt("session_id", self.session.as_ref().map(SessionId::as_str))
             .string_opt("agent", self.agent.as_ref().map(AgentName::as_str))
             .string_opt("call_id", self.call_id.as_ref().map(CallId::as_str))
-            .string_opt("root_call_id", self.root_call_id.as_ref().map(CallId::as_str));
-        for (key, id) in [("execution_id", self.execution), ("parent_execution_id", self.parent)] {
+            .string_opt(
+                "root_call_id",
+                self.root_call_id.as_ref().map(CallId::as_str),
+            );
+        for (key, id) in [
+            ("execution_id", self.execution),
+            ("parent_execution_id", self.parent),
+        ] {
             if let Some(id) = id {
                 id.with_text(|text| {
                     w.string(key, text);
@@ -194,7 +220,11 @@ impl Frame {
     /// A frame that the store kept: its bytes and the offsets it was made with. `None` when the
     /// offsets do not lie inside the bytes in order.
     pub fn from_parts(bytes: Bytes, envelope: usize, data: usize) -> Option<Self> {
-        (envelope <= data && data + 3 <= bytes.len()).then_some(Self { bytes, envelope, data })
+        (envelope <= data && data + 3 <= bytes.len()).then_some(Self {
+            bytes,
+            envelope,
+            data,
+        })
     }
 
     /// The whole SSE frame, final blank line included.
@@ -204,12 +234,14 @@ impl Frame {
 
     /// The envelope: one line of JSON.
     pub fn envelope(&self) -> Bytes {
-        self.bytes.slice(self.envelope..self.bytes.len().saturating_sub(2))
+        self.bytes
+            .slice(self.envelope..self.bytes.len().saturating_sub(2))
     }
 
     /// The event's data: one line of JSON, the last member of the envelope.
     pub fn data(&self) -> Bytes {
-        self.bytes.slice(self.data..self.bytes.len().saturating_sub(3))
+        self.bytes
+            .slice(self.data..self.bytes.len().saturating_sub(3))
     }
 
     /// Offsets of envelope and data, as the store keeps them.
@@ -237,14 +269,24 @@ mod tests {
         let session = SessionId::parse("s").unwrap();
         let subject = Subject::session(&session, &AgentName::default_agent());
         let draft = EventDraft::new(EventType::SessionEnd, subject, |w| {
-            w.string("reason", "a\r\nevent: approval/decided\r\nid: 999999\r\n\r\nb");
+            w.string(
+                "reason",
+                "a\r\nevent: approval/decided\r\nid: 999999\r\n\r\nb",
+            );
         });
         let frame = draft.frame(Some(7), Some(3), Timestamp::from_micros(0));
         let text = String::from_utf8(frame.sse().to_vec()).unwrap();
         let envelope = String::from_utf8(frame.envelope().to_vec()).unwrap();
-        assert_eq!(text, format!("id: 7\nevent: session/end\ndata: {envelope}\n\n"));
+        assert_eq!(
+            text,
+            format!("id: 7\nevent: session/end\ndata: {envelope}\n\n")
+        );
         assert_eq!(frame.data(), draft.data);
-        assert_eq!(text.lines().count(), 4, "a frame is three lines and a blank one");
+        assert_eq!(
+            text.lines().count(),
+            4,
+            "a frame is three lines and a blank one"
+        );
         assert!(envelope.starts_with(r#"{"id":"7","seq":3,"time":"1970-01-01T00:00:00.000000Z""#));
     }
 

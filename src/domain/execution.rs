@@ -12,7 +12,18 @@ use super::{
 
 /// Whether a person may be asked (pipeline §5). The strictest of configuration, agent and session
 /// counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalPolicy {
     /// Ask when policy says so.
@@ -92,7 +103,10 @@ impl CallState {
 
     /// The state of a wire word.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|state| state.as_str() == text)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|state| state.as_str() == text)
     }
 }
 

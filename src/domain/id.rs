@@ -68,7 +68,11 @@ pub enum IdError {
 fn check_free_id(what: &'static str, text: &str) -> Result<(), IdError> {
     let found = text.len();
     if found == 0 || found > MAX_ID_BYTES {
-        return Err(IdError::Length { what, max: MAX_ID_BYTES, found });
+        return Err(IdError::Length {
+            what,
+            max: MAX_ID_BYTES,
+            found,
+        });
     }
     if let Some((at, _)) = text.char_indices().find(|(_, c)| c.is_control()) {
         return Err(IdError::Control { what, at });
@@ -82,7 +86,9 @@ fn check_free_id(what: &'static str, text: &str) -> Result<(), IdError> {
 fn is_name(text: &str, also: &[char]) -> bool {
     !text.is_empty()
         && text.len() <= MAX_NAME_CHARS
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-' || also.contains(&c))
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-' || also.contains(&c))
 }
 
 macro_rules! text_id {
@@ -292,7 +298,16 @@ mod tests {
     #[test]
     fn call_ids_keep_the_infixes_of_nested_ids_to_the_daemon() {
         assert!(CallId::parse("call_7").is_ok());
-        for bad in ["", ".", "..", "a:call:1", "a:code:1", "a\u{0}b", "a\nb", &"x".repeat(257)] {
+        for bad in [
+            "",
+            ".",
+            "..",
+            "a:call:1",
+            "a:code:1",
+            "a\u{0}b",
+            "a\nb",
+            &"x".repeat(257),
+        ] {
             assert!(CallId::parse(bad).is_err(), "{bad:?} was accepted");
         }
         assert!(CallId::parse(&"x".repeat(256)).is_ok());

@@ -48,7 +48,12 @@ impl Failure {
     pub fn of(code: Code, retryable: bool, message: impl Into<String>) -> Self {
         let message = message.into();
         let content = vec![Content::text(format!("Error: {message}"))];
-        Self { code, message, retryable, content }
+        Self {
+            code,
+            message,
+            retryable,
+            content,
+        }
     }
 
     /// What a block leaves: the feedback alone.
@@ -188,7 +193,10 @@ impl Draft {
                 a.nested(|c| context.write(c));
             }
         })
-        .bool("concludes_turn", self.concludes_turn && !self.outcome.is_error())
+        .bool(
+            "concludes_turn",
+            self.concludes_turn && !self.outcome.is_error(),
+        )
         .bool("body_invoked", self.body_invoked)
         .nested("timing", |t| self.timing.write(t));
         w.end();
@@ -196,7 +204,13 @@ impl Draft {
     }
 
     fn size_hint(&self) -> usize {
-        self.outcome.content().iter().filter_map(Content::as_text).map(str::len).sum::<usize>() * 2
+        self.outcome
+            .content()
+            .iter()
+            .filter_map(Content::as_text)
+            .map(str::len)
+            .sum::<usize>()
+            * 2
     }
 }
 

@@ -130,10 +130,19 @@ impl ToolDefinition {
         put("read_only", self.read_only.into());
         put("revision", self.revision.into());
         if let Some(timeout) = self.timeout {
-            put("timeout", humantime::format_duration(timeout).to_string().as_str().into());
+            put(
+                "timeout",
+                humantime::format_duration(timeout)
+                    .to_string()
+                    .as_str()
+                    .into(),
+            );
         }
         if let Some(Finalizer::MaxBytes(max)) = self.finalize {
-            put("finalize", super::json::object([("max_bytes", Json::from(max))]));
+            put(
+                "finalize",
+                super::json::object([("max_bytes", Json::from(max))]),
+            );
         }
         Json::Object(whole)
     }

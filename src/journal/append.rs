@@ -109,7 +109,9 @@ pub struct Append {
 impl Append {
     /// One step.
     pub fn one(write: Write, event: EventDraft) -> Self {
-        Self { steps: vec![Step { write, event }] }
+        Self {
+            steps: vec![Step { write, event }],
+        }
     }
 
     /// An event alone.

@@ -18,7 +18,9 @@ pub enum Error {
     #[error("the store is closed")]
     Closed,
     /// What was read breaks an invariant of the journal; it is not served.
-    #[error("the store holds a damaged record ({what}); run `toold check` and restore from a backup")]
+    #[error(
+        "the store holds a damaged record ({what}); run `toold check` and restore from a backup"
+    )]
     Damaged {
         /// Which record.
         what: String,

@@ -5,6 +5,7 @@
 
 mod append;
 mod error;
+mod follow;
 mod store;
 mod tail;
 
@@ -12,10 +13,11 @@ use std::sync::Arc;
 
 pub use append::{Append, CallRow, Commit, Committed, Recorded, Refusal, SessionRow, Step, Write};
 pub use error::Error;
+pub use follow::{After, Follow, FollowItem, Hello};
 pub use store::{
     Bounds, CallQuery, DocumentKind, EventPage, EventQuery, Nested, Publish, SessionQuery, Store,
 };
-pub use tail::{Interest, Subscription, Tail, TailItem, TailLimits};
+pub use tail::{Interest, LagWatch, LiveEvent, Subscription, Tail, TailItem, TailLimits, TailRead};
 
 use crate::domain::{Clock, EventDraft};
 
@@ -62,9 +64,10 @@ impl Journal {
         self.store.submit(append).await?.durable().await
     }
 
-    /// Shows a live-only event to whoever watches. Costs nothing when nobody does.
-    pub fn live(&self, session_watched_by: &Interest, draft: impl FnOnce() -> EventDraft) {
-        if self.tail.is_watched(session_watched_by) {
+    /// Shows a live-only event of this interest to whoever watches it or all: `draft` is made and
+    /// encoded only then. An event of no session is of [`Interest::All`].
+    pub fn live(&self, interest: &Interest, draft: impl FnOnce() -> EventDraft) {
+        if self.tail.is_watched(interest) {
             let draft = draft();
             let frame = draft.frame(None, None, self.clock.now());
             self.tail.publish_live(draft.kind, draft.subject, frame);

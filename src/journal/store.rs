@@ -39,13 +39,15 @@ pub struct EventPage {
     pub more: bool,
 }
 
-/// Ids of the oldest kept event and of the newest; both 0 when there is none.
+/// What there is between the ends of the log or of one session; ids are 0 when there is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Oldest kept.
+    /// Oldest kept event.
     pub oldest: u64,
-    /// Newest.
+    /// Newest event.
     pub head: u64,
+    /// Newest event that retention removed: a reader behind an older one has missed something.
+    pub pruned: u64,
 }
 
 /// Which sessions to list, newest first.

@@ -48,7 +48,9 @@ impl AroundLayer {
             + 'static,
         <L::Service as Service<Dispatch>>::Future: Send + 'static,
     {
-        Self(Arc::new(move |inner| AroundService::new(layer.layer(inner))))
+        Self(Arc::new(move |inner| {
+            AroundService::new(layer.layer(inner))
+        }))
     }
 }
 
@@ -145,10 +147,20 @@ pub(super) fn stack(
     telemetry: &Telemetry,
     wrappers: &[AroundLayer],
 ) -> AroundService {
-    let checkpoint = Checkpoint { journal: journal.clone(), inner: Body };
+    let checkpoint = Checkpoint {
+        journal: journal.clone(),
+        inner: Body,
+    };
     let inner = AroundService::new(Timeout { inner: checkpoint });
-    let inner = wrappers.iter().rev().fold(inner, |inner, AroundLayer(wrap)| wrap(inner));
-    AroundService::new(Metrics { clock: Arc::clone(clock), telemetry: telemetry.clone(), inner })
+    let inner = wrappers
+        .iter()
+        .rev()
+        .fold(inner, |inner, AroundLayer(wrap)| wrap(inner));
+    AroundService::new(Metrics {
+        clock: Arc::clone(clock),
+        telemetry: telemetry.clone(),
+        inner,
+    })
 }
 
 pub(super) type Pending = Pin<Box<dyn Future<Output = Result<Answer, DispatchFault>> + Send>>;
@@ -245,7 +257,10 @@ async fn timed(
             "the tool took longer than its {}",
             humantime::format_duration(budget)
         );
-        answer.value = Err(BodyFailure::Failed(Failure::new(ErrorCode::ToolTimeout, message)));
+        answer.value = Err(BodyFailure::Failed(Failure::new(
+            ErrorCode::ToolTimeout,
+            message,
+        )));
     }
     Ok(answer)
 }
@@ -297,18 +312,24 @@ async fn record_start(journal: &Journal, dispatch: &Dispatch) -> Result<(), Disp
     let execution = &dispatch.execution;
     let attempt = dispatch.trace.attempts.fetch_add(1, Ordering::AcqRel) + 1;
     let event = EventDraft::new(EventType::ToolStarted, Subject::execution(execution), |w| {
-        w.number("attempt", u64::from(attempt)).string("class", dispatch.class.as_str());
+        w.number("attempt", u64::from(attempt))
+            .string("class", dispatch.class.as_str());
     });
-    let write =
-        Write::StartCall(execution.session.clone(), execution.call_id.clone(), execution.id);
+    let write = Write::StartCall(
+        execution.session.clone(),
+        execution.call_id.clone(),
+        execution.id,
+    );
     match journal.append(Append::one(write, event)).await {
         Ok(Committed::Done(_)) => Ok(()),
-        Ok(Committed::Refused(_)) => {
-            Err(DispatchFault("the call is not open any more and must not run".to_owned()))
-        }
+        Ok(Committed::Refused(_)) => Err(DispatchFault(
+            "the call is not open any more and must not run".to_owned(),
+        )),
         Err(error) => {
             tracing::error!(error = %error, "tool/started could not be recorded");
-            Err(DispatchFault("the start of the tool could not be recorded; it was not run".to_owned()))
+            Err(DispatchFault(
+                "the start of the tool could not be recorded; it was not run".to_owned(),
+            ))
         }
     }
 }

@@ -30,7 +30,14 @@ impl Service<Dispatch> for Body {
 
     fn call(&mut self, dispatch: Dispatch) -> Pending {
         Box::pin(async move {
-            let Dispatch { execution, tool, caller, signal, host, .. } = dispatch;
+            let Dispatch {
+                execution,
+                tool,
+                caller,
+                signal,
+                host,
+                ..
+            } = dispatch;
             let fused = fuse(&caller, &signal);
             let context = ExecutionContext::new(execution, fused.clone(), Arc::clone(&host));
             let body = AssertUnwindSafe(tool.body().run(&context)).catch_unwind();
@@ -41,11 +48,18 @@ impl Service<Dispatch> for Body {
                 Err(_) => {
                     tracing::error!(tool = tool.name(), "a tool panicked");
                     let message = "the tool failed unexpectedly";
-                    Err(BodyFailure::Failed(Failure::new(ErrorCode::ToolError, message)))
+                    Err(BodyFailure::Failed(Failure::new(
+                        ErrorCode::ToolError,
+                        message,
+                    )))
                 }
             };
             let (contexts, concludes_turn) = context.take_deferred();
-            Ok(Answer { value, contexts, concludes_turn })
+            Ok(Answer {
+                value,
+                contexts,
+                concludes_turn,
+            })
         })
     }
 }
@@ -53,15 +67,15 @@ impl Service<Dispatch> for Body {
 /// The caller's cancellation, fused back in: what a wrapper puts in its place may add to it, never
 /// take it away.
 fn fuse(caller: &Signal, signal: &Signal) -> Signal {
-    if signal.descends_from(caller) { signal.clone() } else { caller.child() }
+    if signal.descends_from(caller) {
+        signal.clone()
+    } else {
+        caller.child()
+    }
 }
 
 /// Drives the body to its end while a foreign wrapper signal is passed on to it.
-async fn following<T>(
-    body: impl Future<Output = T>,
-    wrapper: &Signal,
-    fused: &Signal,
-) -> T {
+async fn following<T>(body: impl Future<Output = T>, wrapper: &Signal, fused: &Signal) -> T {
     let mut body = std::pin::pin!(body);
     if fused.descends_from(wrapper) {
         return body.await;
@@ -79,8 +93,14 @@ async fn following<T>(
 
 fn failure(error: ToolError) -> BodyFailure {
     match error {
-        ToolError::Failed { code, message, retryable } => {
-            let code = code.map_or(Code::Ours(ErrorCode::ToolError), |code| Code::of_tool(&code));
+        ToolError::Failed {
+            code,
+            message,
+            retryable,
+        } => {
+            let code = code.map_or(Code::Ours(ErrorCode::ToolError), |code| {
+                Code::of_tool(&code)
+            });
             BodyFailure::Failed(Failure::of(code, retryable, message))
         }
         ToolError::Denied { reason } => {
@@ -90,4 +110,3 @@ fn failure(error: ToolError) -> BodyFailure {
         ToolError::Interrupted => BodyFailure::Interrupted,
     }
 }
-

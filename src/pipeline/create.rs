@@ -44,7 +44,13 @@ impl Pipeline {
     /// An [`Ended`] as `INVALID_ARGS` (unreadable: final), `ABORTED_BEFORE_DISPATCH` (final) or
     /// `UNKNOWN_TOOL`.
     pub fn create(self: &Arc<Self>, incoming: Incoming) -> Result<Created, Ended> {
-        let Incoming { execution, unreadable, signal, host, progress } = incoming;
+        let Incoming {
+            execution,
+            unreadable,
+            signal,
+            host,
+            progress,
+        } = incoming;
         let tool = self.registry.resolve(&execution.agent, &execution.name);
         let mut walk = Walk {
             pipeline: Arc::clone(self),
@@ -61,7 +67,8 @@ impl Pipeline {
             return Err(walk.end_final(ErrorCode::InvalidArgs, unreadable_message(&error)));
         }
         if walk.signal.is_cancelled() {
-            let message = super::walk::aborted_message(walk.signal.cause().as_ref(), "before it ran");
+            let message =
+                super::walk::aborted_message(walk.signal.cause().as_ref(), "before it ran");
             return Err(walk.end_final(ErrorCode::AbortedBeforeDispatch, message));
         }
         let Some(tool) = tool else {
@@ -82,10 +89,15 @@ impl Pipeline {
         let shown: String = execution.name.chars().take(64).collect();
         let near = self.registry.suggest(&execution.agent, &execution.name);
         if near.is_empty() {
-            return format!("there is no tool named {shown:?}; call one of the tools you were given");
+            return format!(
+                "there is no tool named {shown:?}; call one of the tools you were given"
+            );
         }
         let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
-        format!("there is no tool named {shown:?}; did you mean {}?", near.join(" or "))
+        format!(
+            "there is no tool named {shown:?}; did you mean {}?",
+            near.join(" or ")
+        )
     }
 }
 

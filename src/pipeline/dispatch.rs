@@ -49,7 +49,9 @@ impl Permit {
         };
         let began = walk.pipeline.clock.monotonic();
         let stack = walk.pipeline.around.clone();
-        let answer = AssertUnwindSafe(stack.oneshot(dispatch)).catch_unwind().await;
+        let answer = AssertUnwindSafe(stack.oneshot(dispatch))
+            .catch_unwind()
+            .await;
         walk.timing.body = walk.pipeline.clock.monotonic().since(began);
         let answer = answer
             .unwrap_or_else(|_| Err(DispatchFault("a wrapper of the tool panicked".to_owned())));
@@ -57,8 +59,13 @@ impl Permit {
         match answer {
             Ok(answer) => settle_answer(walk, &tool, answer, body_invoked),
             Err(fault) => {
-                walk.decided(Stage::Execute, "fail", &Vote::of("pipeline", fault.0.as_str()));
-                let mut draft = Draft::before_body(Outcome::fail(ErrorCode::PipelineError, fault.0));
+                walk.decided(
+                    Stage::Execute,
+                    "fail",
+                    &Vote::of("pipeline", fault.0.as_str()),
+                );
+                let mut draft =
+                    Draft::before_body(Outcome::fail(ErrorCode::PipelineError, fault.0));
                 draft.body_invoked = body_invoked;
                 Err(Ended::new(walk, draft, Path::Final))
             }
@@ -74,7 +81,11 @@ fn settle_answer(
     body_invoked: bool,
 ) -> Result<Dispatched, Ended> {
     let cancelled = walk.signal.is_cancelled();
-    let Answer { value, contexts, concludes_turn } = answer;
+    let Answer {
+        value,
+        contexts,
+        concludes_turn,
+    } = answer;
     let outcome = match value {
         Err(BodyFailure::Failed(failure)) => Outcome::Failure(failure),
         Ok(_) | Err(BodyFailure::Interrupted) if cancelled => {
@@ -85,14 +96,23 @@ fn settle_answer(
             Outcome::fail(ErrorCode::Aborted, message)
         }
         Ok(value) => output::contract(tool, &walk.execution, value),
-        Err(BodyFailure::Interrupted) => {
-            Outcome::fail(ErrorCode::ToolError, "the tool stopped although nobody asked it to")
-        }
+        Err(BodyFailure::Interrupted) => Outcome::fail(
+            ErrorCode::ToolError,
+            "the tool stopped although nobody asked it to",
+        ),
     };
     let concludes_turn = concludes_turn && !outcome.is_error();
-    let draft =
-        Draft { outcome, contexts, concludes_turn, body_invoked, timing: walk.timing };
-    Ok(Dispatched { walk: Box::new(walk), draft })
+    let draft = Draft {
+        outcome,
+        contexts,
+        concludes_turn,
+        body_invoked,
+        timing: walk.timing,
+    };
+    Ok(Dispatched {
+        walk: Box::new(walk),
+        draft,
+    })
 }
 
 impl Dispatched {

@@ -30,7 +30,11 @@ pub(super) async fn finish(mut walk: Walk, mut draft: Draft, path: Path) -> Froz
     }
     draft.concludes_turn &= !draft.outcome.is_error();
     draft.timing = walk.timing;
-    draft.timing.total = walk.pipeline.clock.monotonic().since(walk.execution.accepted);
+    draft.timing.total = walk
+        .pipeline
+        .clock
+        .monotonic()
+        .since(walk.execution.accepted);
     let bytes = draft.freeze(&walk.execution);
     Frozen::new(walk, draft, bytes)
 }
@@ -47,19 +51,18 @@ fn finalize(walk: &Walk, tool: &Arc<Tool>, draft: &mut Draft) {
 }
 
 /// The declared finalizer works on what the body's own has left.
-fn last_word(
-    walk: &Walk,
-    tool: &Tool,
-    outcome: &Outcome,
-) -> Result<Option<Vec<Content>>, String> {
+fn last_word(walk: &Walk, tool: &Tool, outcome: &Outcome) -> Result<Option<Vec<Content>>, String> {
     let own = || tool.body().finalize(&walk.execution, outcome);
     let own = match std::panic::catch_unwind(AssertUnwindSafe(own)) {
         Ok(Ok(content)) => content,
         Ok(Err(message)) => return Err(format!("the tool's finalizer failed: {message}")),
         Err(_) => return Err("the tool's finalizer failed unexpectedly".to_owned()),
     };
-    let declared = tool.definition().finalize.and_then(|Finalizer::MaxBytes(max)| {
-        truncate(own.as_deref().unwrap_or(outcome.content()), max)
-    });
+    let declared = tool
+        .definition()
+        .finalize
+        .and_then(|Finalizer::MaxBytes(max)| {
+            truncate(own.as_deref().unwrap_or(outcome.content()), max)
+        });
     Ok(declared.or(own))
 }

@@ -72,7 +72,12 @@ pub struct Parts {
 impl Pipeline {
     /// Joins the parts; the around stack is built once.
     pub fn new(parts: Parts) -> Arc<Self> {
-        let around = around::stack(&parts.journal, &parts.clock, &parts.telemetry, &parts.around);
+        let around = around::stack(
+            &parts.journal,
+            &parts.clock,
+            &parts.telemetry,
+            &parts.around,
+        );
         Arc::new(Self {
             registry: parts.registry,
             policy: ArcSwap::from_pointee(parts.policy),

@@ -20,7 +20,9 @@ pub(super) fn contract(tool: &Tool, execution: &Execution, value: Json) -> Outco
 
 fn project(tool: &Tool, execution: &Execution, value: Json) -> Result<Success, String> {
     if is_deeper(&value, MAX_DEPTH) {
-        return Err(format!("the tool's value is nested deeper than {MAX_DEPTH} levels"));
+        return Err(format!(
+            "the tool's value is nested deeper than {MAX_DEPTH} levels"
+        ));
     }
     tool.check_output(&value)
         .map_err(|violation| format!("the tool's value does not fit its schema: {violation}"))?;
@@ -32,7 +34,11 @@ fn project(tool: &Tool, execution: &Execution, value: Json) -> Result<Success, S
     } else {
         None
     };
-    Ok(Success { value: Arc::new(value), content, meta })
+    Ok(Success {
+        value: Arc::new(value),
+        content,
+        meta,
+    })
 }
 
 /// Runs a projection of the tool's own; a panic is its failure.

@@ -51,7 +51,9 @@ impl Created {
             Err(_) if walk.signal.is_cancelled() => return Err(walk.abort()),
             Err(error) => {
                 tracing::error!(error = %error, tool = tool.name(), "pre-execute layer failed");
-                return Err(walk.end_final(ErrorCode::PipelineError, "policy could not judge this call"));
+                return Err(
+                    walk.end_final(ErrorCode::PipelineError, "policy could not judge this call")
+                );
             }
         };
         if walk.signal.is_cancelled() {
@@ -73,9 +75,19 @@ fn ask(mut walk: Walk, votes: &[Vote]) -> Ended {
     for vote in votes {
         walk.decided(Stage::PreExecute, "ask", vote);
     }
-    let outcome = walk.pipeline.desk.ask(walk.execution.approval_policy, votes);
-    walk.decided(Stage::Approval, outcome.as_str(), &Vote::of("desk", outcome.message()));
-    let why: Vec<&str> = votes.iter().filter_map(|vote| vote.reason.as_deref()).collect();
+    let outcome = walk
+        .pipeline
+        .desk
+        .ask(walk.execution.approval_policy, votes);
+    walk.decided(
+        Stage::Approval,
+        outcome.as_str(),
+        &Vote::of("desk", outcome.message()),
+    );
+    let why: Vec<&str> = votes
+        .iter()
+        .filter_map(|vote| vote.reason.as_deref())
+        .collect();
     let message = if why.is_empty() {
         outcome.message().to_owned()
     } else {
@@ -91,8 +103,16 @@ async fn waterfall(walk: &Walk) -> Result<PreDecision, LayerError> {
         return Ok(PreDecision::Allow);
     }
     let signal = walk.signal.child();
-    let judgement = Judgement { signal: &signal, ..walk.judgement() };
-    within(&signal, walk.policy.deadline(), Next::first(layers, judgement).run()).await
+    let judgement = Judgement {
+        signal: &signal,
+        ..walk.judgement()
+    };
+    within(
+        &signal,
+        walk.policy.deadline(),
+        Next::first(layers, judgement).run(),
+    )
+    .await
 }
 
 /// Runs a stage's layers: contains a panic, and past the deadline asks them to stop and waits.
@@ -207,7 +227,10 @@ impl Judged {
 fn guards(walk: &Walk) -> Result<Option<Vote>, ()> {
     let policy = walk.pipeline.policy.load();
     let Some(view) = walk.pipeline.registry.agent(&walk.execution.agent) else {
-        return Ok(Some(Vote::of("registry", "the agent was removed while the call waited")));
+        return Ok(Some(Vote::of(
+            "registry",
+            "the agent was removed while the call waited",
+        )));
     };
     let check = || policy.guard(view.chain(), walk.judgement());
     std::panic::catch_unwind(AssertUnwindSafe(check)).map_err(|_| {

@@ -36,7 +36,11 @@ impl Progress {
     /// The state now.
     pub fn state(&self) -> CallState {
         let state = self.state.load(Ordering::Acquire);
-        CallState::ALL.iter().copied().find(|s| *s as u8 == state).unwrap_or(CallState::Settled)
+        CallState::ALL
+            .iter()
+            .copied()
+            .find(|s| *s as u8 == state)
+            .unwrap_or(CallState::Settled)
     }
 
     /// Moves to a state and shows it.
@@ -55,9 +59,13 @@ impl Progress {
 
     fn show(&self, state: CallState) {
         self.journal.live(&self.interest, || {
-            EventDraft::new(EventType::ToolState, Subject::execution(&self.execution), |w| {
-                w.string("state", state.as_str());
-            })
+            EventDraft::new(
+                EventType::ToolState,
+                Subject::execution(&self.execution),
+                |w| {
+                    w.string("state", state.as_str());
+                },
+            )
         });
     }
 }

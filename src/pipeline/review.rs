@@ -16,7 +16,10 @@ pub(super) async fn review(walk: &mut Walk, draft: &mut Draft) -> Result<(), &'s
     for layer in policy.post() {
         // A review runs also for cancelled calls, so its signal is its own: the deadline's alone.
         let signal = crate::registry::Signal::root();
-        let judgement = Judgement { signal: &signal, ..walk.judgement() };
+        let judgement = Judgement {
+            signal: &signal,
+            ..walk.judgement()
+        };
         let reviewed = within(&signal, policy.deadline(), layer.review(judgement, draft)).await;
         let applied = reviewed.and_then(|decision| apply(walk, draft, layer.name(), decision));
         if let Err(error) = applied {
@@ -33,7 +36,11 @@ fn apply(
     layer: &str,
     decision: PostDecision,
 ) -> Result<(), LayerError> {
-    let vote = Vote { layer: layer.to_owned(), rule: None, reason: None };
+    let vote = Vote {
+        layer: layer.to_owned(),
+        rule: None,
+        reason: None,
+    };
     match decision {
         PostDecision::Accept { replace, contexts } => {
             if let Some(replacement) = replace {
@@ -44,7 +51,10 @@ fn apply(
         }
         PostDecision::Block { feedback, contexts } => {
             let reason = "the original was dropped: this version keeps no sealed audit record";
-            let vote = Vote { reason: Some(reason.to_owned()), ..vote };
+            let vote = Vote {
+                reason: Some(reason.to_owned()),
+                ..vote
+            };
             walk.decided(Stage::PostExecute, "block", &vote);
             draft.outcome = Outcome::Failure(Failure::blocked(feedback));
             draft.concludes_turn = false;
@@ -59,7 +69,9 @@ fn put(walk: &Walk, draft: &mut Draft, replacement: Replacement) -> Result<(), L
         (Replacement::Content(content), Outcome::Success(success)) => success.content = content,
         (Replacement::Content(content), Outcome::Failure(failure)) => failure.content = content,
         (Replacement::Value(_), Outcome::Failure(_)) => {
-            return Err(LayerError("a failed result's value cannot be replaced".to_owned()));
+            return Err(LayerError(
+                "a failed result's value cannot be replaced".to_owned(),
+            ));
         }
         (Replacement::Value(value), outcome @ Outcome::Success(_)) => {
             let Some(tool) = walk.tool.as_deref() else {
@@ -69,7 +81,10 @@ fn put(walk: &Walk, draft: &mut Draft, replacement: Replacement) -> Result<(), L
                 fits @ Outcome::Success(_) => *outcome = fits,
                 Outcome::Failure(failure) => {
                     debug_assert!(failure.is(ErrorCode::InvalidToolOutput));
-                    return Err(LayerError(format!("the value put in place: {}", failure.message)));
+                    return Err(LayerError(format!(
+                        "the value put in place: {}",
+                        failure.message
+                    )));
                 }
             }
         }

@@ -31,7 +31,11 @@ pub struct Settled {
 
 impl Frozen {
     pub(super) fn new(walk: Walk, draft: Draft, bytes: ResultBytes) -> Self {
-        Self { walk: Box::new(walk), draft, bytes }
+        Self {
+            walk: Box::new(walk),
+            draft,
+            bytes,
+        }
     }
 
     /// Its execution.
@@ -76,13 +80,21 @@ impl Frozen {
 
     /// Observers cannot change the result; one that fails is logged and contained.
     fn notify(&self) {
-        let Walk { pipeline, execution, policy, tool, .. } = &*self.walk;
+        let Walk {
+            pipeline,
+            execution,
+            policy,
+            tool,
+            ..
+        } = &*self.walk;
         let code = match &self.draft.outcome {
             Outcome::Success(_) => None,
             Outcome::Failure(failure) => Some(&failure.code),
         };
         let tool = tool.as_ref().map(|tool| tool.name());
-        pipeline.telemetry.settled(tool, code.map(Code::as_str), &self.draft.timing);
+        pipeline
+            .telemetry
+            .settled(tool, code.map(Code::as_str), &self.draft.timing);
         for observer in policy.observers() {
             let observe = || observer.settled(execution, &self.bytes);
             if std::panic::catch_unwind(AssertUnwindSafe(observe)).is_err() {

@@ -73,7 +73,9 @@ impl Walk {
 /// The sentence of a cancelled call.
 pub(super) fn aborted_message(cause: Option<&Cause>, when: &str) -> String {
     match cause {
-        Some(Cause::Cancelled { reason: Some(reason) }) => {
+        Some(Cause::Cancelled {
+            reason: Some(reason),
+        }) => {
             format!("the call was cancelled {when}: {reason}")
         }
         Some(Cause::Cancelled { reason: None } | Cause::Timeout) | None => {

@@ -86,7 +86,15 @@ impl<'a> Next<'a> {
         match self.layers.split_first() {
             None => Ok(PreDecision::Allow),
             Some((layer, rest)) => {
-                layer.judge(self.judgement, Next { layers: rest, ..self }).await
+                layer
+                    .judge(
+                        self.judgement,
+                        Next {
+                            layers: rest,
+                            ..self
+                        },
+                    )
+                    .await
             }
         }
     }

@@ -93,7 +93,11 @@ impl PolicySetBuilder {
     /// Adds a guard to a scope; `global` guards come first for every agent.
     #[must_use]
     pub fn guard(mut self, scope: &AgentName, guard: Arc<dyn Guard>) -> Self {
-        self.set.guards.entry(scope.clone()).or_default().push(guard);
+        self.set
+            .guards
+            .entry(scope.clone())
+            .or_default()
+            .push(guard);
         self
     }
 

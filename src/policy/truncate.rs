@@ -14,7 +14,11 @@ const LEAST: usize = 64;
 /// Bounds the text blocks of `content` to `max_bytes` together; other blocks pass. `None` when
 /// everything fits. The notice itself is not counted.
 pub fn truncate(content: &[Content], max_bytes: usize) -> Option<Vec<Content>> {
-    let total: usize = content.iter().filter_map(Content::as_text).map(str::len).sum();
+    let total: usize = content
+        .iter()
+        .filter_map(Content::as_text)
+        .map(str::len)
+        .sum();
     if total <= max_bytes {
         return None;
     }
@@ -40,9 +44,15 @@ fn head_and_tail(text: &str, keep: usize) -> String {
     }
     let head = text.floor_char_boundary(keep - keep / 4);
     let tail = text.ceil_char_boundary(text.len() - keep / 4);
-    let (front, back) = (text.get(..head).unwrap_or(""), text.get(tail..).unwrap_or(""));
+    let (front, back) = (
+        text.get(..head).unwrap_or(""),
+        text.get(tail..).unwrap_or(""),
+    );
     let left_out = tail - head;
-    format!("{front}\n[… {left_out} of {} bytes left out …]\n{back}", text.len())
+    format!(
+        "{front}\n[… {left_out} of {} bytes left out …]\n{back}",
+        text.len()
+    )
 }
 
 /// The post-execute layer: bounds the content of every result.
@@ -70,7 +80,10 @@ impl PostExecute for Truncate {
         draft: &Draft,
     ) -> Result<PostDecision, LayerError> {
         let replace = truncate(draft.outcome.content(), self.max_bytes).map(Replacement::Content);
-        Ok(PostDecision::Accept { replace, contexts: Vec::new() })
+        Ok(PostDecision::Accept {
+            replace,
+            contexts: Vec::new(),
+        })
     }
 }
 
@@ -82,7 +95,10 @@ mod tests {
 
     #[test]
     fn what_fits_is_left_alone() {
-        assert_eq!(truncate(&[Content::text("abc"), Content::text("def")], 6), None);
+        assert_eq!(
+            truncate(&[Content::text("abc"), Content::text("def")], 6),
+            None
+        );
     }
 
     #[test]
@@ -90,7 +106,10 @@ mod tests {
         let text = format!("start{}end", "x".repeat(1000));
         let short = truncate(&[Content::text(text)], 100).unwrap();
         let shown = short[0].as_text().unwrap();
-        assert!(shown.starts_with("start") && shown.ends_with("end"), "{shown}");
+        assert!(
+            shown.starts_with("start") && shown.ends_with("end"),
+            "{shown}"
+        );
         assert!(shown.contains("of 1008 bytes left out"), "{shown}");
     }
 

@@ -34,12 +34,20 @@ pub enum ToolError {
 impl ToolError {
     /// A failure under the tool's own code, not worth repeating.
     pub fn coded(code: &str, message: impl Into<String>) -> Self {
-        Self::Failed { code: Some(code.to_owned()), message: message.into(), retryable: false }
+        Self::Failed {
+            code: Some(code.to_owned()),
+            message: message.into(),
+            retryable: false,
+        }
     }
 
     /// A failure without a code, not worth repeating.
     pub fn failed(message: impl Into<String>) -> Self {
-        Self::Failed { code: None, message: message.into(), retryable: false }
+        Self::Failed {
+            code: None,
+            message: message.into(),
+            retryable: false,
+        }
     }
 }
 

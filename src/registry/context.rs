@@ -12,8 +12,8 @@ use async_trait::async_trait;
 
 use super::{signal::Signal, token::ExecutionToken};
 use crate::domain::{
-    Content, Context, ContextSource, EventDraft, EventType, Execution, ExecutionId, Object, Outcome, Subject,
-    json::ObjectWriter,
+    Content, Context, ContextSource, EventDraft, EventType, Execution, ExecutionId, Object,
+    Outcome, Subject, json::ObjectWriter,
 };
 
 /// What a body may meet when it acts through its context.
@@ -62,8 +62,11 @@ pub trait ExecutionHost: Debug + Send + Sync {
 
     /// What the session last observed of a file, as [`observe`](Self::observe) kept it, also
     /// across a restart.
-    async fn observed(&self, execution: &Execution, path: &str)
-    -> Result<Option<String>, HostError>;
+    async fn observed(
+        &self,
+        execution: &Execution,
+        path: &str,
+    ) -> Result<Option<String>, HostError>;
 
     /// Keeps what the session has seen of a file: `version` is the tool's own word for the state
     /// of the content. Recorded as `fs/observed`, in order, before it returns.
@@ -96,7 +99,12 @@ pub struct ExecutionContext {
 impl ExecutionContext {
     /// The context of one dispatch.
     pub fn new(execution: Arc<Execution>, signal: Signal, host: Arc<dyn ExecutionHost>) -> Self {
-        Self { execution, signal, host, deferred: Mutex::default() }
+        Self {
+            execution,
+            signal,
+            host,
+            deferred: Mutex::default(),
+        }
     }
 
     /// The frozen arguments.
@@ -156,23 +164,31 @@ impl ExecutionContext {
     /// Shows a piece of live output.
     pub fn output(&self, stream: &str, text: &str) {
         self.host.live(&self.execution, &|| {
-            EventDraft::new(EventType::ToolOutput, Subject::execution(&self.execution), |w| {
-                w.string("stream", stream).string("text", text);
-            })
+            EventDraft::new(
+                EventType::ToolOutput,
+                Subject::execution(&self.execution),
+                |w| {
+                    w.string("stream", stream).string("text", text);
+                },
+            )
         });
     }
 
     /// Reports progress: a message, and how much of how much.
     pub fn progress(&self, message: Option<&str>, progress: Option<f64>, total: Option<f64>) {
         self.host.live(&self.execution, &|| {
-            EventDraft::new(EventType::ToolProgress, Subject::execution(&self.execution), |w| {
-                w.string_opt("message", message);
-                for (key, number) in [("progress", progress), ("total", total)] {
-                    if let Some(number) = number.filter(|n| n.is_finite()) {
-                        w.decimal(key, number);
+            EventDraft::new(
+                EventType::ToolProgress,
+                Subject::execution(&self.execution),
+                |w| {
+                    w.string_opt("message", message);
+                    for (key, number) in [("progress", progress), ("total", total)] {
+                        if let Some(number) = number.filter(|n| n.is_finite()) {
+                            w.decimal(key, number);
+                        }
                     }
-                }
-            })
+                },
+            )
         });
     }
 
@@ -180,7 +196,10 @@ impl ExecutionContext {
     /// or is cancelled.
     pub fn defer_context(&self, content: Vec<Content>, source: Option<&str>) {
         let name = source.unwrap_or(&self.execution.name);
-        let source = ContextSource { kind: "tool".to_owned(), name: name.to_owned() };
+        let source = ContextSource {
+            kind: "tool".to_owned(),
+            name: name.to_owned(),
+        };
         self.lock().contexts.push(Context { source, content });
     }
 
@@ -201,7 +220,10 @@ impl ExecutionContext {
     /// Takes what the body has left: deferred contexts, and whether it concluded the turn.
     pub fn take_deferred(&self) -> (Vec<Context>, bool) {
         let mut deferred = self.lock();
-        (std::mem::take(&mut deferred.contexts), std::mem::take(&mut deferred.concludes))
+        (
+            std::mem::take(&mut deferred.contexts),
+            std::mem::take(&mut deferred.concludes),
+        )
     }
 
     fn lock(&self) -> MutexGuard<'_, Deferred> {

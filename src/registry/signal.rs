@@ -108,10 +108,17 @@ mod tests {
         assert!(child.cancel(Cause::Timeout));
         assert!(!parent.is_cancelled());
         let other = parent.child();
-        assert!(parent.cancel(Cause::Cancelled { reason: Some("enough".to_owned()) }));
+        assert!(parent.cancel(Cause::Cancelled {
+            reason: Some("enough".to_owned())
+        }));
         assert!(other.is_cancelled() && other.descends_from(&parent));
         assert!(!parent.descends_from(&other));
-        assert_eq!(other.cause(), Some(Cause::Cancelled { reason: Some("enough".to_owned()) }));
+        assert_eq!(
+            other.cause(),
+            Some(Cause::Cancelled {
+                reason: Some("enough".to_owned())
+            })
+        );
         assert_eq!(child.cause(), Some(Cause::Timeout), "the first cause stays");
         assert!(!parent.cancel(Cause::Timeout));
     }

@@ -101,7 +101,11 @@ mod tests {
         assert_eq!(tokens.resolve("tx_00"), None);
         assert!(!format!("{token:?}{tokens:?}").contains(token.reveal()));
         let newer = tokens.mint(execution).unwrap();
-        assert_eq!(tokens.resolve(token.reveal()), None, "an execution has one token");
+        assert_eq!(
+            tokens.resolve(token.reveal()),
+            None,
+            "an execution has one token"
+        );
         tokens.revoke(execution);
         assert_eq!(tokens.resolve(newer.reveal()), None);
     }

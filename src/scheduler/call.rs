@@ -57,7 +57,10 @@ impl CallEntry {
         width: usize,
     ) -> Arc<Self> {
         Arc::new(Self {
-            claimant: Claimant { id: execution.id, ancestors },
+            claimant: Claimant {
+                id: execution.id,
+                ancestors,
+            },
             execution,
             turn,
             step,
@@ -86,7 +89,10 @@ impl CallEntry {
 
     /// Whether `tool/call` is durable.
     pub(super) fn is_accepted(&self) -> bool {
-        matches!(&*self.phase.borrow(), Phase::Accepted | Phase::Unsettled(_) | Phase::Settled(_))
+        matches!(
+            &*self.phase.borrow(),
+            Phase::Accepted | Phase::Unsettled(_) | Phase::Settled(_)
+        )
     }
 
     /// Waits until the accept is decided: recorded, taken or refused. Cancellation-safe.
@@ -96,7 +102,8 @@ impl CallEntry {
 
     /// Waits for the result, or for the reason why there is none to show now. Cancellation-safe.
     pub(super) async fn ended(&self) -> Phase {
-        self.wait(|phase| !matches!(phase, Phase::Pending | Phase::Accepted)).await
+        self.wait(|phase| !matches!(phase, Phase::Pending | Phase::Accepted))
+            .await
     }
 
     async fn wait(&self, mut until: impl FnMut(&Phase) -> bool) -> Phase {
@@ -142,7 +149,12 @@ impl Identity<'_> {
     }
 
     pub(super) fn of_row(row: &CallRow) -> Identity<'_> {
-        Identity { name: &row.name, digest: row.digest, turn: row.turn, step: row.step }
+        Identity {
+            name: &row.name,
+            digest: row.digest,
+            turn: row.turn,
+            step: row.step,
+        }
     }
 }
 
@@ -170,7 +182,11 @@ impl CallHandle {
     }
 
     pub(super) fn stored(session: SessionId, call_id: CallId, result: ResultBytes) -> Self {
-        Self { session, call_id, source: Source::Stored(result) }
+        Self {
+            session,
+            call_id,
+            source: Source::Stored(result),
+        }
     }
 
     /// Its session.

@@ -21,7 +21,9 @@ pub enum Error {
     #[error("the session has ended and takes no more calls; make a new one")]
     SessionEnded,
     /// The call id is taken by something else.
-    #[error("this call id was used for another call (other name, arguments, turn or step); give each call its own id")]
+    #[error(
+        "this call id was used for another call (other name, arguments, turn or step); give each call its own id"
+    )]
     CallIdConflict,
     /// The call has its result.
     #[error("the call has its result already; read it at its id")]

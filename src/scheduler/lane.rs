@@ -61,7 +61,11 @@ impl Lane {
             (id, queue.admit())
         };
         wake(ready);
-        Place { lane: self.clone(), id, grant: Some(granted) }
+        Place {
+            lane: self.clone(),
+            id,
+            grant: Some(granted),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -165,7 +169,12 @@ mod tests {
     #[test]
     fn an_exclusive_call_waits_for_all_and_bars_all() {
         let lane = Lane::of_width(10);
-        let classes = [Class::Parallel, Class::Parallel, Class::Exclusive, Class::Parallel];
+        let classes = [
+            Class::Parallel,
+            Class::Parallel,
+            Class::Exclusive,
+            Class::Parallel,
+        ];
         let mut places: Vec<_> = classes.into_iter().map(|c| Some(lane.ticket(c))).collect();
         assert_eq!(held(&mut places), [0, 1]);
         places[0] = None;

@@ -74,11 +74,20 @@ impl Locks {
         table.next += 1;
         let (grant, granted) = oneshot::channel();
         let entry = table.keys.entry(key.clone()).or_default();
-        entry.waiting.push_back(Waiter { id, claimant, grant });
+        entry.waiting.push_back(Waiter {
+            id,
+            claimant,
+            grant,
+        });
         let ready = entry.admit();
         drop(table);
         wake(ready);
-        Ok(Lock { locks: self.clone(), key, id, grant: Some(granted) })
+        Ok(Lock {
+            locks: self.clone(),
+            key,
+            id,
+            grant: Some(granted),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -88,7 +97,9 @@ impl Locks {
 
     fn leave(&self, key: &str, id: u64) {
         let mut table = self.lock();
-        let Some(entry) = table.keys.get_mut(key) else { return };
+        let Some(entry) = table.keys.get_mut(key) else {
+            return;
+        };
         entry.holding.retain(|(held, _)| *held != id);
         entry.waiting.retain(|waiter| waiter.id != id);
         let ready = entry.admit();
@@ -102,7 +113,9 @@ impl Locks {
 
 impl Key {
     fn admits(&self, claimant: &Claimant) -> bool {
-        self.holding.iter().all(|(_, holder)| claimant.is_inside(holder.id))
+        self.holding
+            .iter()
+            .all(|(_, holder)| claimant.is_inside(holder.id))
     }
 
     /// Grants in order. A nested call of a holder passes those who wait for that holder: it must,
@@ -116,7 +129,12 @@ impl Key {
                 None if self.holding.is_empty() && !self.waiting.is_empty() => 0,
                 None => return ready,
             };
-            if let Some(Waiter { id, claimant, grant }) = self.waiting.remove(at) {
+            if let Some(Waiter {
+                id,
+                claimant,
+                grant,
+            }) = self.waiting.remove(at)
+            {
                 self.holding.push((id, claimant));
                 ready.push(grant);
             }
@@ -134,7 +152,9 @@ impl Table {
             if !seen.insert(key) {
                 continue;
             }
-            let Some(entry) = self.keys.get(key) else { continue };
+            let Some(entry) = self.keys.get(key) else {
+                continue;
+            };
             for (_, holder) in &entry.holding {
                 if claimant.is_inside(holder.id) {
                     // The first key may be shared with an ancestor; behind it, it is the circle.
@@ -152,7 +172,10 @@ impl Table {
     /// The keys that an execution, or a nested call of it, waits for.
     fn waits_of(&self, holder: ExecutionId) -> impl Iterator<Item = &str> {
         self.keys.iter().filter_map(move |(key, entry)| {
-            let waits = entry.waiting.iter().any(|waiter| waiter.claimant.is_inside(holder));
+            let waits = entry
+                .waiting
+                .iter()
+                .any(|waiter| waiter.claimant.is_inside(holder));
             waits.then_some(key.as_str())
         })
     }
@@ -192,7 +215,9 @@ mod tests {
 
     impl Lock {
         fn is_held(&mut self) -> bool {
-            self.grant.as_mut().is_none_or(|grant| grant.try_recv().is_ok())
+            self.grant
+                .as_mut()
+                .is_none_or(|grant| grant.try_recv().is_ok())
         }
     }
 
@@ -201,7 +226,10 @@ mod tests {
     }
 
     fn claimant(id: u128, ancestors: &[u128]) -> Claimant {
-        Claimant { id: execution(id), ancestors: ancestors.iter().map(|n| execution(*n)).collect() }
+        Claimant {
+            id: execution(id),
+            ancestors: ancestors.iter().map(|n| execution(*n)).collect(),
+        }
     }
 
     fn claim(locks: &Locks, key: &str, who: &Claimant) -> Lock {
@@ -219,7 +247,10 @@ mod tests {
         drop(first);
         assert!(third.is_held());
         drop(third);
-        assert!(locks.lock().keys.is_empty(), "nothing is left of a key that nobody wants");
+        assert!(
+            locks.lock().keys.is_empty(),
+            "nothing is left of a key that nobody wants"
+        );
     }
 
     #[test]
@@ -230,7 +261,10 @@ mod tests {
         let mut nested = claim(&locks, "a", &claimant(3, &[1]));
         assert!(root.is_held() && nested.is_held() && !stranger.is_held());
         let mut sibling = claim(&locks, "a", &claimant(4, &[1]));
-        assert!(!sibling.is_held(), "siblings do not share what one of them holds");
+        assert!(
+            !sibling.is_held(),
+            "siblings do not share what one of them holds"
+        );
         drop(nested);
         assert!(sibling.is_held());
     }
@@ -242,7 +276,10 @@ mod tests {
         let _two = claim(&locks, "b", &claimant(2, &[]));
         let _waits = claim(&locks, "b", &claimant(11, &[1]));
         assert!(locks.claim("a".to_owned(), claimant(12, &[2])).is_err());
-        assert!(locks.claim("a".to_owned(), claimant(3, &[])).is_ok(), "a stranger may wait");
+        assert!(
+            locks.claim("a".to_owned(), claimant(3, &[])).is_ok(),
+            "a stranger may wait"
+        );
     }
 
     #[test]

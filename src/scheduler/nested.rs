@@ -14,9 +14,7 @@ use super::{
 use crate::{
     domain::{CallId, EventDraft, EventType, Execution, Object, Subject},
     journal::{Append, Committed, Interest},
-    registry::{
-        ExecutionContext, ExecutionHost, ExecutionToken, HostError, NestedResult,
-    },
+    registry::{ExecutionContext, ExecutionHost, ExecutionToken, HostError, NestedResult},
 };
 
 /// Deepest nesting of calls.
@@ -55,9 +53,9 @@ impl ExecutionHost for Scheduler {
             }
             Phase::Unsettled(_) => Err(HostError::Journal),
             Phase::Refused(error) => Err(HostError::Refused(error.to_string())),
-            Phase::Taken(_) | Phase::Pending | Phase::Accepted => {
-                Err(HostError::Refused("the nested call's id is taken".to_owned()))
-            }
+            Phase::Taken(_) | Phase::Pending | Phase::Accepted => Err(HostError::Refused(
+                "the nested call's id is taken".to_owned(),
+            )),
         }
     }
 
@@ -74,7 +72,10 @@ impl ExecutionHost for Scheduler {
     }
 
     fn live(&self, execution: &Execution, event: &dyn Fn() -> EventDraft) {
-        self.0.parts.journal.live(&Interest::Session(execution.session.clone()), event);
+        self.0
+            .parts
+            .journal
+            .live(&Interest::Session(execution.session.clone()), event);
     }
 
     async fn observed(
@@ -82,9 +83,15 @@ impl ExecutionHost for Scheduler {
         execution: &Execution,
         path: &str,
     ) -> Result<Option<String>, HostError> {
-        let session = self.load(&execution.session).await.map_err(|_| HostError::Journal)?;
+        let session = self
+            .load(&execution.session)
+            .await
+            .map_err(|_| HostError::Journal)?;
         let journal = &self.0.parts.journal;
-        let seen = session.observations.get(journal, &execution.session, path).await;
+        let seen = session
+            .observations
+            .get(journal, &execution.session, path)
+            .await;
         seen.map_err(|_| HostError::Journal)
     }
 
@@ -94,32 +101,55 @@ impl ExecutionHost for Scheduler {
         path: &str,
         version: &str,
     ) -> Result<(), HostError> {
-        let session = self.load(&execution.session).await.map_err(|_| HostError::Journal)?;
+        let session = self
+            .load(&execution.session)
+            .await
+            .map_err(|_| HostError::Journal)?;
         let journal = &self.0.parts.journal;
         let event = EventDraft::new(EventType::FsObserved, Subject::execution(execution), |w| {
             w.string("path", path).string("version", version);
         });
         // In order before the result; that it is durable then follows from the one order.
-        drop(journal.submit(Append::event(event)).await.map_err(|_| HostError::Journal)?);
-        let kept = session.observations.put(journal, &execution.session, path, version).await;
+        drop(
+            journal
+                .submit(Append::event(event))
+                .await
+                .map_err(|_| HostError::Journal)?,
+        );
+        let kept = session
+            .observations
+            .put(journal, &execution.session, path, version)
+            .await;
         kept.map_err(|_| HostError::Journal)
     }
 
     fn token(&self, execution: &Execution) -> Result<ExecutionToken, HostError> {
-        let session = self.0.sessions.get(&execution.session).ok_or(HostError::Settled)?;
+        let session = self
+            .0
+            .sessions
+            .get(&execution.session)
+            .ok_or(HostError::Settled)?;
         session.call(&execution.call_id).ok_or(HostError::Settled)?;
-        self.0.tokens.mint(execution.id).map_err(|_| {
-            HostError::Refused("the system has no random numbers to give".to_owned())
-        })
+        self.0
+            .tokens
+            .mint(execution.id)
+            .map_err(|_| HostError::Refused("the system has no random numbers to give".to_owned()))
     }
 }
 
 impl Scheduler {
     /// The live call of a running execution.
     async fn entry_of(&self, execution: &Execution) -> Result<Arc<CallEntry>, HostError> {
-        let session = self.load(&execution.session).await.map_err(|_| HostError::Journal)?;
+        let session = self
+            .load(&execution.session)
+            .await
+            .map_err(|_| HostError::Journal)?;
         let entry = session.call(&execution.call_id).ok_or(HostError::Settled)?;
-        if entry.execution.id == execution.id { Ok(entry) } else { Err(HostError::Settled) }
+        if entry.execution.id == execution.id {
+            Ok(entry)
+        } else {
+            Err(HostError::Settled)
+        }
     }
 
     async fn start_nested(
@@ -130,16 +160,20 @@ impl Scheduler {
     ) -> Result<Arc<CallEntry>, HostError> {
         let execution = parent.execution();
         let parent_entry = self.entry_of(execution).await?;
-        let session = self.load(&execution.session).await.map_err(|_| HostError::Journal)?;
+        let session = self
+            .load(&execution.session)
+            .await
+            .map_err(|_| HostError::Journal)?;
         let n = parent_entry.next_nested();
         let outer = &parent_entry.claimant.ancestors;
         if n > MAX_NESTED || outer.len() + 1 >= MAX_DEPTH {
-            let message = format!(
-                "a call makes at most {MAX_NESTED} nested calls, at most {MAX_DEPTH} deep"
-            );
+            let message =
+                format!("a call makes at most {MAX_NESTED} nested calls, at most {MAX_DEPTH} deep");
             return Err(HostError::Refused(message));
         }
-        let ancestors = std::iter::once(execution.id).chain(outer.iter().copied()).collect();
+        let ancestors = std::iter::once(execution.id)
+            .chain(outer.iter().copied())
+            .collect();
         let descent = Descent {
             parent: Some(execution.id),
             root_call_id: execution.root_call_id.clone(),
@@ -161,10 +195,18 @@ impl Scheduler {
         match session.join(&entry) {
             Joined::First => {}
             Joined::Other(_) | Joined::Ending => {
-                return Err(HostError::Refused("the nested call's id is taken".to_owned()));
+                return Err(HostError::Refused(
+                    "the nested call's id is taken".to_owned(),
+                ));
             }
         }
-        self.start(&session, &entry, &arguments, parent_entry.nested_lane().clone(), None);
+        self.start(
+            &session,
+            &entry,
+            &arguments,
+            parent_entry.nested_lane().clone(),
+            None,
+        );
         Ok(entry)
     }
 }

@@ -30,7 +30,9 @@ struct Memory {
 impl Observations {
     /// Of a session that has just begun: nothing seen.
     pub(super) fn none() -> Self {
-        Self(Mutex::new(Memory { seen: Some(IndexMap::new()) }))
+        Self(Mutex::new(Memory {
+            seen: Some(IndexMap::new()),
+        }))
     }
 
     /// Of a session from the store: to be rebuilt when asked for.
@@ -46,7 +48,11 @@ impl Observations {
         path: &str,
     ) -> Result<Option<String>, Error> {
         self.rebuild(journal, session).await?;
-        Ok(self.lock().seen.as_ref().and_then(|seen| seen.get(path).cloned()))
+        Ok(self
+            .lock()
+            .seen
+            .as_ref()
+            .and_then(|seen| seen.get(path).cloned()))
     }
 
     /// Keeps the version of a path.
@@ -98,9 +104,17 @@ async fn fold(journal: &Journal, session: &SessionId) -> Result<IndexMap<String,
             max_bytes: PAGE_BYTES,
         };
         let page = journal.store().events(query).await?;
-        for event in page.events.iter().filter(|event| event.kind == EventType::FsObserved) {
+        for event in page
+            .events
+            .iter()
+            .filter(|event| event.kind == EventType::FsObserved)
+        {
             let data = Json::read(&event.frame.data(), &Limits::default()).ok();
-            let member = |name| data.as_ref().and_then(|d| d.get(name)).and_then(Json::as_str);
+            let member = |name| {
+                data.as_ref()
+                    .and_then(|d| d.get(name))
+                    .and_then(Json::as_str)
+            };
             if let (Some(path), Some(version)) = (member("path"), member("version")) {
                 remember(&mut seen, path.to_owned(), version.to_owned());
             }

@@ -4,7 +4,10 @@ use bytes::Bytes;
 
 use super::{CallHandle, Error, Scheduler, call::Phase};
 use crate::{
-    domain::{CallId, CallState, Json, SessionId, json::{Limits, ObjectWriter}},
+    domain::{
+        CallId, CallState, Json, SessionId,
+        json::{Limits, ObjectWriter},
+    },
     journal::{CallQuery, CallRow, Recorded},
 };
 
@@ -36,9 +39,12 @@ impl CallRecord {
     /// Writes the record's members.
     pub fn write(&self, w: &mut ObjectWriter<'_>) {
         let row = &self.row;
-        w.string("call_id", row.call_id.as_str()).string("root_call_id", row.root_call_id.as_str());
-        for (key, id) in [("execution_id", Some(row.execution)), ("parent_execution_id", row.parent)]
-        {
+        w.string("call_id", row.call_id.as_str())
+            .string("root_call_id", row.root_call_id.as_str());
+        for (key, id) in [
+            ("execution_id", Some(row.execution)),
+            ("parent_execution_id", row.parent),
+        ] {
             if let Some(id) = id {
                 id.with_text(|text| {
                     w.string(key, text);
@@ -132,11 +138,20 @@ impl Scheduler {
         if let Some(entry) = self.load(session).await?.call(call) {
             entry.decided().await;
         }
-        self.0.parts.journal.store().call(session, call).await?.ok_or(Error::UnknownCall)
+        self.0
+            .parts
+            .journal
+            .store()
+            .call(session, call)
+            .await?
+            .ok_or(Error::UnknownCall)
     }
 
     async fn complete(&self, row: CallRow) -> Result<CallRecord, Error> {
-        let accepted = self.event(Some(row.accepted)).await?.ok_or(Error::UnknownCall)?;
+        let accepted = self
+            .event(Some(row.accepted))
+            .await?
+            .ok_or(Error::UnknownCall)?;
         let started = self.event(row.started).await?;
         let settled = self.event(row.settled).await?;
         let live = self.load(&row.session).await?.call(&row.call_id);
@@ -171,7 +186,18 @@ impl Scheduler {
 /// The time in an event's envelope.
 fn time_of(event: &Recorded) -> String {
     let envelope = event.frame.envelope();
-    let read = Json::read(&envelope, &Limits { max_bytes: usize::MAX, ..Limits::default() });
-    let time = read.ok().as_ref().and_then(|e| e.get("time")).and_then(Json::as_str).map(str::to_owned);
+    let read = Json::read(
+        &envelope,
+        &Limits {
+            max_bytes: usize::MAX,
+            ..Limits::default()
+        },
+    );
+    let time = read
+        .ok()
+        .as_ref()
+        .and_then(|e| e.get("time"))
+        .and_then(Json::as_str)
+        .map(str::to_owned);
     time.unwrap_or_default()
 }

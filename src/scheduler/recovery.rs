@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use super::{Error, Scheduler};
 use crate::{
-    domain::{
-        Draft, ErrorCode, EventDraft, EventType, Execution, Outcome, Subject, Workspace,
-    },
+    domain::{Draft, ErrorCode, EventDraft, EventType, Execution, Outcome, Subject, Workspace},
     journal::{Append, CallRow, Committed, Write},
 };
 
@@ -24,7 +22,9 @@ impl Scheduler {
         let mut after = 0;
         loop {
             let open = self.0.parts.journal.store().open_calls(after, PAGE).await?;
-            let Some(last) = open.last() else { return Ok(closed) };
+            let Some(last) = open.last() else {
+                return Ok(closed);
+            };
             after = last.accepted;
             let closing = open.iter().fold(Append::default(), |append, row| {
                 let (write, event) = self.closing(row);
@@ -60,7 +60,10 @@ impl Scheduler {
             subject: Subject::execution(&execution),
             data: draft.freeze(&execution).0,
         };
-        (Write::SettleCall(row.session.clone(), row.call_id.clone(), row.execution), event)
+        (
+            Write::SettleCall(row.session.clone(), row.call_id.clone(), row.execution),
+            event,
+        )
     }
 
     fn truth(&self, row: &CallRow) -> Outcome {
@@ -78,7 +81,8 @@ impl Scheduler {
         } else {
             "check what it has done before you repeat it"
         };
-        let message = format!("the daemon stopped while the tool ran, so its outcome is unknown; {advice}");
+        let message =
+            format!("the daemon stopped while the tool ran, so its outcome is unknown; {advice}");
         Outcome::fail(ErrorCode::ToolOutcomeUnknown, message)
     }
 }

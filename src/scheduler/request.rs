@@ -79,7 +79,11 @@ impl FrozenArguments {
     /// Arguments that are an object already.
     pub(super) fn of(name: &str, object: Object) -> Self {
         let digest = Digest::of_call(name, &object);
-        Self { object: Arc::new(object), unreadable: None, digest }
+        Self {
+            object: Arc::new(object),
+            unreadable: None,
+            digest,
+        }
     }
 }
 

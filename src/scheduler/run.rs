@@ -151,19 +151,35 @@ impl Run {
             () = judged.signal().cancelled() => false,
             () = place.held() => true,
         };
-        if held { Ok((judged, place)) } else { Err(judged.abort()) }
+        if held {
+            Ok((judged, place))
+        } else {
+            Err(judged.abort())
+        }
     }
 
     async fn take_lock(&self, judged: Judged) -> Result<(Judged, Option<Lock>), Ended> {
-        let Some(key) = judged.lock_key() else { return Ok((judged, None)) };
-        let claim = self.scheduler.0.locks.claim(key, self.entry.claimant.clone());
-        let Ok(mut lock) = claim else { return Err(judged.deadlocked()) };
+        let Some(key) = judged.lock_key() else {
+            return Ok((judged, None));
+        };
+        let claim = self
+            .scheduler
+            .0
+            .locks
+            .claim(key, self.entry.claimant.clone());
+        let Ok(mut lock) = claim else {
+            return Err(judged.deadlocked());
+        };
         let held = tokio::select! {
             biased;
             () = judged.signal().cancelled() => false,
             () = lock.held() => true,
         };
-        if held { Ok((judged, Some(lock))) } else { Err(judged.abort()) }
+        if held {
+            Ok((judged, Some(lock)))
+        } else {
+            Err(judged.abort())
+        }
     }
 
     /// Makes the result durable, then shows it. While the store cannot write, callers are told so

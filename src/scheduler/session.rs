@@ -153,7 +153,9 @@ impl Sessions {
     pub(super) fn insert(&self, session: Session) -> Arc<Session> {
         let id = session.row.load().id.clone();
         let session = Arc::new(session);
-        let Some(mut shard) = self.shard(&id) else { return session };
+        let Some(mut shard) = self.shard(&id) else {
+            return session;
+        };
         if let Some(there) = shard.get(&id) {
             return Arc::clone(there);
         }
@@ -168,7 +170,12 @@ impl Sessions {
     /// Every session in memory.
     pub(super) fn all(&self) -> Vec<Arc<Session>> {
         let lock = |shard: &Mutex<HashMap<SessionId, Arc<Session>>>| -> Vec<Arc<Session>> {
-            shard.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+            shard
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .values()
+                .cloned()
+                .collect()
         };
         self.shards.iter().flat_map(lock).collect()
     }

@@ -2,11 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use super::{
-    Error, NewSession, Scheduler, WIDTH,
-    observations::Observations,
-    session::Session,
-};
+use super::{Error, NewSession, Scheduler, WIDTH, observations::Observations, session::Session};
 use crate::{
     domain::{ApprovalPolicy, EventDraft, EventType, Json, SessionId, Subject, Workspace},
     journal::{Append, Committed, Refusal, SessionQuery, SessionRow, Write},
@@ -27,7 +23,9 @@ impl Scheduler {
             return Err(Error::UnknownAgent);
         }
         let row = SessionRow {
-            id: new.id.unwrap_or_else(|| SessionId::from_uuid(parts.ids.uuid())),
+            id: new
+                .id
+                .unwrap_or_else(|| SessionId::from_uuid(parts.ids.uuid())),
             agent: new.agent,
             workspace: self.workspace(new.workspace).await?,
             approval_policy: new.approval_policy.unwrap_or_default(),
@@ -43,7 +41,9 @@ impl Scheduler {
             Committed::Refused(_) => return Err(Error::SessionExists),
         }
         let width = self.width_of(&row);
-        self.0.sessions.insert(Session::new(row.clone(), width, Observations::none()));
+        self.0
+            .sessions
+            .insert(Session::new(row.clone(), width, Observations::none()));
         Ok(row)
     }
 
@@ -104,7 +104,9 @@ impl Scheduler {
     ) -> Result<usize, Error> {
         let live = self.load(id).await?.live();
         let top_level = live.iter().filter(|entry| entry.execution.is_top_level());
-        let cancelled = top_level.inspect(|entry| entry.cancel(reason.clone())).count();
+        let cancelled = top_level
+            .inspect(|entry| entry.cancel(reason.clone()))
+            .count();
         Ok(cancelled)
     }
 
@@ -150,28 +152,48 @@ impl Scheduler {
         }
         let row = self.stored_session(id).await?;
         let width = self.width_of(&row);
-        Ok(self.0.sessions.insert(Session::new(row, width, Observations::unknown())))
+        Ok(self
+            .0
+            .sessions
+            .insert(Session::new(row, width, Observations::unknown())))
     }
 
     async fn stored_session(&self, id: &SessionId) -> Result<SessionRow, Error> {
-        self.0.parts.journal.store().session(id).await?.ok_or(Error::UnknownSession)
+        self.0
+            .parts
+            .journal
+            .store()
+            .session(id)
+            .await?
+            .ok_or(Error::UnknownSession)
     }
 
     pub(super) fn width_of(&self, row: &SessionRow) -> usize {
         let agent = self.0.parts.registry.agent(&row.agent);
-        agent.and_then(|agent| agent.max_parallel()).unwrap_or(WIDTH)
+        agent
+            .and_then(|agent| agent.max_parallel())
+            .unwrap_or(WIDTH)
     }
 
     /// Finds the session's directory under the root. Judged by components of the resolved path;
     /// the file tools judge again on every descriptor.
     async fn workspace(&self, named: Option<String>) -> Result<Workspace, Error> {
-        let Some(named) = named else { return Ok(Workspace::default()) };
+        let Some(named) = named else {
+            return Ok(Workspace::default());
+        };
         if named.contains('\0') {
             return Err(Error::Workspace("must not hold a NUL character".to_owned()));
         }
         let root = self.0.parts.settings.workspace_root.clone();
-        let found = self.0.parts.tasks.blocking(move || inside(&root, &named)).await;
-        found.unwrap_or_else(|_| Err("could not be resolved".to_owned())).map_err(Error::Workspace)
+        let found = self
+            .0
+            .parts
+            .tasks
+            .blocking(move || inside(&root, &named))
+            .await;
+        found
+            .unwrap_or_else(|_| Err("could not be resolved".to_owned()))
+            .map_err(Error::Workspace)
     }
 }
 

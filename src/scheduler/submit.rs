@@ -16,8 +16,7 @@ use super::{
 };
 use crate::{
     domain::{
-        CallId, EventDraft, EventType, Execution, ExecutionId, Json, Object, ResultBytes,
-        Subject,
+        CallId, EventDraft, EventType, Execution, ExecutionId, Json, Object, ResultBytes, Subject,
     },
     journal::{self, Append, CallRow, Commit, Write},
     pipeline::{Incoming, Progress},
@@ -25,8 +24,7 @@ use crate::{
 };
 
 /// An append on its way into the journal's queue.
-pub(super) type Submitting =
-    Pin<Box<dyn Future<Output = Result<Commit, journal::Error>> + Send>>;
+pub(super) type Submitting = Pin<Box<dyn Future<Output = Result<Commit, journal::Error>> + Send>>;
 
 /// A call that was accepted, now or before.
 #[derive(Debug, Clone)]
@@ -59,8 +57,9 @@ impl Scheduler {
         }
         let session = self.load(&request.session).await?;
         let arguments = FrozenArguments::read(&request.name, request.arguments.as_deref());
-        let call_id =
-            request.call_id.unwrap_or_else(|| CallId::from_uuid(self.0.parts.ids.uuid()));
+        let call_id = request
+            .call_id
+            .unwrap_or_else(|| CallId::from_uuid(self.0.parts.ids.uuid()));
         if let Some(entry) = session.call(&call_id) {
             let identity = Identity {
                 name: &request.name,
@@ -76,10 +75,18 @@ impl Scheduler {
             ancestors: Arc::default(),
             signal: Signal::root(),
         };
-        let execution =
-            self.execution(&session, call_id, request.name, &arguments, &request.principal, &descent);
+        let execution = self.execution(
+            &session,
+            call_id,
+            request.name,
+            &arguments,
+            &request.principal,
+            &descent,
+        );
         let entry = self.entry(&session, execution, (request.turn, request.step), &descent);
-        let Some(slot) = self.slot() else { return Err(Error::Overloaded) };
+        let Some(slot) = self.slot() else {
+            return Err(Error::Overloaded);
+        };
         match session.join(&entry) {
             Joined::First => {}
             Joined::Other(other) => return self.joined(&other, Identity::of_entry(&entry)).await,
@@ -87,7 +94,8 @@ impl Scheduler {
         }
         let lane = session.lane.clone();
         self.start(&session, &entry, &arguments, lane, Some(slot));
-        self.answered(&entry, Identity::of_entry(&entry), Submission::First).await
+        self.answered(&entry, Identity::of_entry(&entry), Submission::First)
+            .await
     }
 
     /// An ended session takes no more calls, and still answers for those that it had.
@@ -96,9 +104,10 @@ impl Scheduler {
         let store = self.0.parts.journal.store();
         match store.call(&execution.session, &execution.call_id).await? {
             None => Err(Error::SessionEnded),
-            Some(row) if Identity::of_entry(entry).is_of(Identity::of_row(&row)) => {
-                Ok(Accepted { handle: self.of_row(&row).await?, replayed: true })
-            }
+            Some(row) if Identity::of_entry(entry).is_of(Identity::of_row(&row)) => Ok(Accepted {
+                handle: self.of_row(&row).await?,
+                replayed: true,
+            }),
             Some(_) => Err(Error::CallIdConflict),
         }
     }
@@ -132,7 +141,10 @@ impl Scheduler {
             Phase::Refused(error) => Err(error),
             Phase::Taken(row) if identity.is_of(Identity::of_row(&row)) => {
                 let handle = self.of_row(&row).await?;
-                Ok(Accepted { handle, replayed: true })
+                Ok(Accepted {
+                    handle,
+                    replayed: true,
+                })
             }
             Phase::Taken(_) => Err(Error::CallIdConflict),
         }
@@ -144,7 +156,11 @@ impl Scheduler {
             let event = self.0.parts.journal.store().event(settled).await?;
             let event = event.ok_or(Error::UnknownCall)?;
             let result = ResultBytes(event.frame.data());
-            return Ok(CallHandle::stored(row.session.clone(), row.call_id.clone(), result));
+            return Ok(CallHandle::stored(
+                row.session.clone(),
+                row.call_id.clone(),
+                result,
+            ));
         }
         let session = self.load(&row.session).await?;
         let entry = session.call(&row.call_id).ok_or(Error::UnknownCall)?;
@@ -164,7 +180,9 @@ impl Scheduler {
         let parts = &self.0.parts;
         let row = session.row.load();
         let agent = parts.registry.agent(&row.agent);
-        let of_agent = agent.map(|agent| agent.approval_policy()).unwrap_or_default();
+        let of_agent = agent
+            .map(|agent| agent.approval_policy())
+            .unwrap_or_default();
         Arc::new(Execution {
             id: ExecutionId::from_uuid(parts.ids.uuid()),
             session: row.id.clone(),
@@ -194,11 +212,20 @@ impl Scheduler {
         place: (Option<u64>, Option<u64>),
         descent: &Descent,
     ) -> Arc<CallEntry> {
-        let progress =
-            Arc::new(Progress::new(Arc::clone(&execution), self.0.parts.journal.clone()));
+        let progress = Arc::new(Progress::new(
+            Arc::clone(&execution),
+            self.0.parts.journal.clone(),
+        ));
         let ancestors = Arc::clone(&descent.ancestors);
         let width = self.width_of(&session.row.load());
-        CallEntry::new(execution, place, descent.signal.clone(), progress, ancestors, width)
+        CallEntry::new(
+            execution,
+            place,
+            descent.signal.clone(),
+            progress,
+            ancestors,
+            width,
+        )
     }
 
     /// Starts the task of a call that has joined its session. From here on it ends in one result.
@@ -212,12 +239,18 @@ impl Scheduler {
     ) {
         let created = self.0.parts.pipeline.create(Incoming {
             execution: Arc::clone(&entry.execution),
-            unreadable: arguments.unreadable.as_ref().map(|(error, _)| error.clone()),
+            unreadable: arguments
+                .unreadable
+                .as_ref()
+                .map(|(error, _)| error.clone()),
             signal: entry.signal.clone(),
             host: Arc::new(self.clone()),
             progress: Arc::clone(&entry.progress),
         });
-        let view = created.as_ref().ok().and_then(crate::pipeline::Created::view);
+        let view = created
+            .as_ref()
+            .ok()
+            .and_then(crate::pipeline::Created::view);
         let append = accept(entry, arguments, view.as_ref());
         // Queued here and not by the task, so that calls are accepted in the order in which they
         // were submitted; only when the queue is full does the task wait for its place.
@@ -240,9 +273,12 @@ impl Scheduler {
     /// A place among the top-level calls under way, if there is one.
     fn slot(&self) -> Option<Slot> {
         let max = self.0.parts.settings.max_calls;
-        let taken = self.0.live.fetch_update(Ordering::AcqRel, Ordering::Acquire, |live| {
-            (live < max).then_some(live + 1)
-        });
+        let taken = self
+            .0
+            .live
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |live| {
+                (live < max).then_some(live + 1)
+            });
         taken.ok().map(|_| Slot(self.clone()))
     }
 }

@@ -207,7 +207,7 @@ const OUTSIDE: &str = r#"
     http    | #[derive(clap::Parser)] struct A;                 | `clap::Parser` belongs to cli
     http    | fn f() { tokio::spawn(async {}); }                | use `crate::tasks`
     http    | use tokio::task; fn f() { task::spawn(g); }       | `tokio::task::spawn`
-    store   | use std::thread as t; fn f() { t::scope(g); }     | `std::thread::scope`
+    store   | use std::thread as t; fn f() { t::spawn(g); }     | `std::thread::spawn`
     store   | #[cfg(test)] mod tests { use tokio::task::JoinSet; } | JoinSet
     domain  | extern crate anyhow;                              | `anyhow` belongs to main,
 "#;

@@ -146,7 +146,6 @@ pub(crate) const CONFINED: &[Confined] = &[
             "tokio_util::task::TaskTracker",
             "hyper_util::rt::TokioExecutor",
             "std::thread::spawn",
-            "std::thread::scope",
             "std::thread::Builder",
         ],
         rooms: "tasks",

@@ -50,10 +50,10 @@ fn needs_a_token(route: &Route) -> bool {
 
 /// What a principal's token is answered on a route of later versions: those of executions take
 /// another kind of token.
-fn later(route: &Route) -> (u16, &'static str) {
+fn refusal_of_later(route: &Route) -> (u16, &'static str) {
     match route.access {
         Access::Execution => (401, "UNAUTHENTICATED"),
-        _ => (501, "NOT_BUILT"),
+        Access::Open | Access::Probe | Access::Known | Access::Any(_) => (501, "NOT_BUILT"),
     }
 }
 
@@ -79,93 +79,120 @@ async fn refused(request: RequestBuilder, client: &Client, route: &Route, want: 
     answer
 }
 
+/// The clients that one route is tried by.
+struct Door {
+    all: Client,
+    foreign: Client,
+    stranger: Client,
+    wrong: Client,
+    session: String,
+}
+
+impl Door {
+    async fn refuses_the_unknown(&self, route: &Route) {
+        for client in [&self.stranger, &self.wrong] {
+            let request = request(client, route, &self.session);
+            let answer = refused(request, client, route, &[401]).await;
+            assert_eq!(answer.code(), "UNAUTHENTICATED");
+        }
+        let in_url = client_with_token_in_url(&self.stranger, route, &self.session);
+        refused(in_url, &self.stranger, route, &[400, 401]).await;
+    }
+
+    async fn refuses_foreign_hosts(&self, route: &Route) {
+        for host in [
+            "evil.example:7878",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+        ] {
+            let request = request(&self.all, route, &self.session).header("host", host);
+            refused(request, &self.all, route, &[403]).await;
+        }
+    }
+
+    async fn refuses_foreign_origins(&self, route: &Route) {
+        for origin in [
+            "null",
+            "http://localhost.evil.example",
+            "https://evil.example",
+        ] {
+            let request = request(&self.all, route, &self.session).header("origin", origin);
+            refused(request, &self.all, route, &[403]).await;
+            let preflight = self
+                .all
+                .request(Method::OPTIONS, &path(route, &self.session))
+                .header("origin", origin)
+                .header("access-control-request-method", route.verb.as_str());
+            refused(preflight, &self.all, route, &[403]).await;
+        }
+    }
+
+    async fn refuses_other_bodies(&self, route: &Route) {
+        let want = if route.is_built() {
+            415
+        } else {
+            refusal_of_later(route).0
+        };
+        for kind in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+        ] {
+            let request = self.all.request(method(route), &path(route, &self.session));
+            let request = request.header("content-type", kind).body("{}");
+            refused(request, &self.all, route, &[415, want]).await;
+        }
+    }
+
+    async fn hides_what_is_foreign(&self, route: &Route) {
+        let request = request(&self.foreign, route, &self.session);
+        let answer = refused(request, &self.foreign, route, &[404]).await;
+        assert_eq!(
+            answer.code(),
+            "NOT_FOUND",
+            "a foreign agent's session reveals nothing"
+        );
+    }
+}
+
 #[test]
-fn c22_every_route_refuses_strangers_wrong_permissions_hosts_origins_and_bodies_before_any_effect()
-{
+fn c22_every_route_refuses_strangers_wrong_hosts_origins_and_bodies_before_any_effect() {
     story(async {
         let daemon = Daemon::with(Extra {
             rest: TOKENS,
             ..Default::default()
         });
-        let all = Client::new(
-            &daemon.url,
-            Some("all-token-of-the-test-0123456789".to_owned()),
-        );
-        let foreign = Client::new(
-            &daemon.url,
-            Some("foreign-token-of-the-test-0123456789".to_owned()),
-        );
+        let client = |token: &str| Client::new(&daemon.url, Some(token.to_owned()));
+        let all = client("all-token-of-the-test-0123456789");
         let session = all.session().await;
         let before = state(&all).await;
-        let stranger = daemon.stranger();
-        let wrong = Client::new(
-            &daemon.url,
-            Some("not-a-token-at-all-0123456789abcdef".to_owned()),
-        );
+        let door = Door {
+            all,
+            foreign: client("foreign-token-of-the-test-0123456789"),
+            stranger: daemon.stranger(),
+            wrong: client("not-a-token-at-all-0123456789abcdef"),
+            session,
+        };
         let mut seen = 0;
         for route in routes() {
             seen += 1;
             if needs_a_token(route) {
-                for client in [&stranger, &wrong] {
-                    let answer =
-                        refused(request(client, route, &session), client, route, &[401]).await;
-                    assert_eq!(answer.code(), "UNAUTHENTICATED");
-                }
-                let in_url = client_with_token_in_url(&stranger, route, &session);
-                refused(in_url, &stranger, route, &[400, 401]).await;
+                door.refuses_the_unknown(route).await;
             }
             if route.access != Access::Probe {
-                for host in [
-                    "evil.example:7878",
-                    "127.0.0.1.evil.example",
-                    "localhost.evil.example",
-                ] {
-                    let request = request(&all, route, &session).header("host", host);
-                    refused(request, &all, route, &[403]).await;
-                }
+                door.refuses_foreign_hosts(route).await;
             }
-            for origin in [
-                "null",
-                "http://localhost.evil.example",
-                "https://evil.example",
-            ] {
-                let request = request(&all, route, &session).header("origin", origin);
-                refused(request, &all, route, &[403]).await;
-                let preflight = all
-                    .request(Method::OPTIONS, &path(route, &session))
-                    .header("origin", origin)
-                    .header("access-control-request-method", route.verb.as_str());
-                refused(preflight, &all, route, &[403]).await;
-            }
+            door.refuses_foreign_origins(route).await;
             if !matches!(method(route), Method::GET | Method::DELETE) {
-                for kind in [
-                    "text/plain",
-                    "application/x-www-form-urlencoded",
-                    "multipart/form-data",
-                ] {
-                    let request = all.request(method(route), &path(route, &session));
-                    let request = request.header("content-type", kind).body("{}");
-                    let want = if route.is_built() {
-                        415
-                    } else {
-                        later(route).0
-                    };
-                    refused(request, &all, route, &[415, want]).await;
-                }
+                door.refuses_other_bodies(route).await;
             }
             if route.path.contains("{session}") && route.is_built() {
-                let answer =
-                    refused(request(&foreign, route, &session), &foreign, route, &[404]).await;
-                assert_eq!(
-                    answer.code(),
-                    "NOT_FOUND",
-                    "a foreign agent's session reveals nothing"
-                );
+                door.hides_what_is_foreign(route).await;
             }
         }
         assert!(seen > 20, "the list is the router's own: {seen}");
         assert_eq!(
-            state(&all).await,
+            state(&door.all).await,
             before,
             "nothing of all this had an effect"
         );
@@ -258,7 +285,7 @@ fn later_routes_say_that_they_are_not_there_yet() {
         let mut seen = 0;
         for route in routes().filter(|route| !route.is_built()) {
             seen += 1;
-            let (status, code) = self::later(route);
+            let (status, code) = refusal_of_later(route);
             let answer = refused(request(&all, route, &session), &all, route, &[status]).await;
             assert_eq!(answer.code(), code);
             if status == 501 {

@@ -96,7 +96,7 @@ fn c07_the_same_call_again_is_one_run_and_another_body_under_its_id_is_a_conflic
 fn raw(daemon: &Daemon, path: &str, body: &str) -> TcpStream {
     let mut socket = TcpStream::connect(daemon.address()).expect("the daemon listens");
     socket
-        .set_read_timeout(Some(Duration::from_secs(60)))
+        .set_read_timeout(Some(Duration::from_mins(1)))
         .expect("a timeout");
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\

@@ -5,7 +5,12 @@
 #![expect(
     clippy::disallowed_types,
     clippy::disallowed_methods,
-    reason = "a test starts processes and threads of its own"
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test starts processes and threads of its own, and fails by panicking"
 )]
 
 mod access;

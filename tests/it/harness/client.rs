@@ -7,7 +7,7 @@ use super::stream::Stream;
 
 /// A client with one token.
 #[derive(Clone)]
-pub struct Client {
+pub(crate) struct Client {
     http: reqwest::Client,
     url: String,
     token: Option<String>,
@@ -15,39 +15,39 @@ pub struct Client {
 
 /// A whole answer.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub text: String,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
 }
 
 impl Answer {
     /// The body as JSON.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|e| panic!("{e} in {:?}", self.text))
     }
 
     /// The problem's or the result's error code.
-    pub fn code(&self) -> String {
+    pub(crate) fn code(&self) -> String {
         let json = self.json();
         let code = json.get("code").or_else(|| json.pointer("/error/code"));
         code.and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
     /// Panics with the body unless the status is this one.
     #[track_caller]
-    pub fn expect(self, status: u16) -> Self {
+    pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status.as_u16(), status, "{}", self.text);
         self
     }
 }
 
 impl Client {
-    pub fn new(url: &str, token: Option<String>) -> Self {
+    pub(crate) fn new(url: &str, token: Option<String>) -> Self {
         let http = reqwest::Client::builder()
             .no_proxy()
             .build()
@@ -60,7 +60,7 @@ impl Client {
     }
 
     /// A request to refine.
-    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.url));
         match &self.token {
             Some(token) => request.bearer_auth(token),
@@ -68,7 +68,7 @@ impl Client {
         }
     }
 
-    pub async fn send(&self, request: RequestBuilder) -> Answer {
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Answer {
         let response = request.send().await.expect("an answer");
         let (status, headers) = (response.status(), response.headers().clone());
         let text = response.text().await.expect("a body");
@@ -79,16 +79,16 @@ impl Client {
         }
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(self.request(Method::GET, path)).await
     }
 
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
         self.send(self.request(Method::DELETE, path)).await
     }
 
     /// A page of recorded events.
-    pub async fn page(&self, session: &str) -> Answer {
+    pub(crate) async fn page(&self, session: &str) -> Answer {
         let path = format!("/v1/sessions/{session}/events?after=0&limit=1000");
         let request = self.request(Method::GET, &path);
         self.send(request.header("accept", "application/json"))
@@ -97,18 +97,18 @@ impl Client {
     }
 
     /// POSTs a body as it is written.
-    pub async fn post(&self, path: &str, body: &str) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &str) -> Answer {
         self.send(self.json(Method::POST, path, body)).await
     }
 
-    pub fn json(&self, method: Method, path: &str, body: &str) -> RequestBuilder {
+    pub(crate) fn json(&self, method: Method, path: &str, body: &str) -> RequestBuilder {
         self.request(method, path)
             .header("content-type", "application/json")
             .body(body.to_owned())
     }
 
     /// Opens a session of the default agent.
-    pub async fn session(&self) -> String {
+    pub(crate) async fn session(&self) -> String {
         let answer = self.post("/v1/sessions", "{}").await.expect(201);
         answer.json()["session_id"]
             .as_str()
@@ -117,7 +117,13 @@ impl Client {
     }
 
     /// One call, waited for.
-    pub async fn call(&self, session: &str, id: &str, name: &str, arguments: &str) -> Answer {
+    pub(crate) async fn call(
+        &self,
+        session: &str,
+        id: &str,
+        name: &str,
+        arguments: &str,
+    ) -> Answer {
         self.post(
             &format!("/v1/sessions/{session}/calls"),
             &body(id, name, arguments),
@@ -126,7 +132,7 @@ impl Client {
     }
 
     /// One call, not waited for; accepted when this returns.
-    pub async fn start(&self, session: &str, id: &str, name: &str, arguments: &str) {
+    pub(crate) async fn start(&self, session: &str, id: &str, name: &str, arguments: &str) {
         let path = format!("/v1/sessions/{session}/calls");
         let request = self.json(Method::POST, &path, &body(id, name, arguments));
         self.send(request.header("prefer", "respond-async"))
@@ -135,7 +141,7 @@ impl Client {
     }
 
     /// The result of a call, waited for.
-    pub async fn result(&self, session: &str, id: &str) -> Value {
+    pub(crate) async fn result(&self, session: &str, id: &str) -> Value {
         let path = format!("/v1/sessions/{session}/calls/{id}?wait=60");
         let record = self.get(&path).await.expect(200).json();
         assert_eq!(record["state"], "settled", "{record}");
@@ -143,11 +149,11 @@ impl Client {
     }
 
     /// A stream; `query` begins with a path.
-    pub async fn stream(&self, path: &str) -> Stream {
+    pub(crate) async fn stream(&self, path: &str) -> Stream {
         self.stream_with(self.request(Method::GET, path)).await
     }
 
-    pub async fn stream_with(&self, request: RequestBuilder) -> Stream {
+    pub(crate) async fn stream_with(&self, request: RequestBuilder) -> Stream {
         let response = request.header("accept", "text/event-stream").send().await;
         Stream::new(response.expect("an answer"))
     }

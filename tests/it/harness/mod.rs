@@ -11,14 +11,14 @@ use std::{
     time::Duration,
 };
 
-pub use client::{Answer, Client};
-pub use stream::{Event, Stream};
+pub(crate) use client::{Answer, Client};
+pub(crate) use stream::{Event, Stream};
 
 /// The longest that one story may take; longer is a hang, and a hang is a failure.
 const LONGEST: Duration = Duration::from_secs(90);
 
 /// Runs one story to its end, within its bound.
-pub fn story<T>(story: impl Future<Output = T>) -> T {
+pub(crate) fn story<T>(story: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -33,31 +33,31 @@ pub fn story<T>(story: impl Future<Output = T>) -> T {
 
 /// Lines of configuration beside the harness's own.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Extra {
+pub(crate) struct Extra {
     /// In `[server]`.
-    pub server: &'static str,
+    pub(crate) server: &'static str,
     /// In `[workspace]`.
-    pub workspace: &'static str,
+    pub(crate) workspace: &'static str,
     /// Further sections.
-    pub rest: &'static str,
+    pub(crate) rest: &'static str,
 }
 
 /// One daemon process with a workspace and a state directory of its own.
-pub struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
     dir: tempfile::TempDir,
     extra: Extra,
-    pub url: String,
+    pub(crate) url: String,
 }
 
 impl Daemon {
     /// A daemon with the example's tools and the built-in ones.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::with(Extra::default())
     }
 
     /// The same with more configuration.
-    pub fn with(extra: Extra) -> Self {
+    pub(crate) fn with(extra: Extra) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         std::fs::create_dir(dir.path().join("workspace")).expect("a workspace");
         let (child, url) = spawn(dir.path(), &extra);
@@ -70,20 +70,20 @@ impl Daemon {
     }
 
     /// Ends the process without warning, as a crash does.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().expect("the daemon runs");
         self.child.wait().expect("the daemon can be waited for");
     }
 
     /// Starts it again on what it left behind.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         let (child, url) = spawn(self.dir.path(), &self.extra);
         self.child = child;
         self.url = url;
     }
 
     /// Sends a signal.
-    pub fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         let sent = Command::new("kill")
             .arg(signal)
             .arg(self.pid().to_string())
@@ -92,39 +92,40 @@ impl Daemon {
     }
 
     /// Waits for the process to end by itself; its exit code.
-    pub async fn ended(&mut self) -> Option<i32> {
+    pub(crate) async fn ended(&mut self) -> Option<i32> {
+        let mut look = tokio::time::interval(Duration::from_millis(5));
         loop {
-            if let Some(status) = self.child.try_wait().expect("the daemon can be waited for") {
+            look.tick().await;
+            let status = self.child.try_wait().expect("the daemon can be waited for");
+            if let Some(status) = status {
                 return status.code();
             }
-            tokio::task::yield_now().await;
-            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Host and port.
-    pub fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         self.url.trim_start_matches("http://")
     }
 
-    pub fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.dir.path().join("workspace")
     }
 
-    pub fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.dir.path().join("state/toold")
     }
 
-    pub fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.state().join("toold.db")
     }
 
     /// How often the tool `counter` has run.
-    pub fn counted(&self) -> usize {
+    pub(crate) fn counted(&self) -> usize {
         std::fs::read_to_string(self.dir.path().join("counted"))
             .unwrap_or_default()
             .lines()
@@ -132,18 +133,18 @@ impl Daemon {
     }
 
     /// Everything the daemon has written to its log so far.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
 
     /// Puts a file into the workspace.
-    pub fn file(&self, name: &str, content: &str) {
+    pub(crate) fn file(&self, name: &str, content: &str) {
         let path = self.workspace().join(name);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
         std::fs::write(path, content).expect("a file");
     }
 
-    pub fn token(&self, name: &str) -> String {
+    pub(crate) fn token(&self, name: &str) -> String {
         let path = self.state().join("tokens").join(name);
         let token = std::fs::read_to_string(&path);
         token
@@ -153,22 +154,22 @@ impl Daemon {
     }
 
     /// A client with the generated `agent` token.
-    pub fn agent(&self) -> Client {
+    pub(crate) fn agent(&self) -> Client {
         Client::new(&self.url, Some(self.token("agent")))
     }
 
     /// A client with the generated `operator` token.
-    pub fn operator(&self) -> Client {
+    pub(crate) fn operator(&self) -> Client {
         Client::new(&self.url, Some(self.token("operator")))
     }
 
     /// A client without a token.
-    pub fn stranger(&self) -> Client {
+    pub(crate) fn stranger(&self) -> Client {
         Client::new(&self.url, None)
     }
 
     /// Resident memory in KiB.
-    pub fn resident(&self) -> u64 {
+    pub(crate) fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
         let status = status.expect("the daemon runs");
         let line = status
@@ -195,9 +196,9 @@ impl Drop for Daemon {
 fn spawn(dir: &Path, extra: &Extra) -> (Child, String) {
     let config = dir.join("toold.toml");
     let text = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\n{}\n[workspace]\nroot = {:?}\n{}\n{}\n",
+        "[server]\nlisten = \"127.0.0.1:0\"\n{}\n[workspace]\nroot = \"{}\"\n{}\n{}\n",
         extra.server,
-        dir.join("workspace"),
+        dir.join("workspace").display(),
         extra.workspace,
         extra.rest,
     );

@@ -5,46 +5,46 @@ use serde_json::Value;
 
 /// One frame.
 #[derive(Debug, Clone)]
-pub struct Event {
-    pub id: Option<String>,
-    pub kind: String,
+pub(crate) struct Event {
+    pub(crate) id: Option<String>,
+    pub(crate) kind: String,
     /// The text after `data: `, untouched.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl Event {
     /// The envelope, or the data of a `stream/…` frame.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|e| panic!("{e} in {:?}", self.text))
     }
 
     /// The envelope's data.
-    pub fn data(&self) -> Value {
+    pub(crate) fn data(&self) -> Value {
         self.json()["data"].clone()
     }
 
-    pub fn call_id(&self) -> String {
+    pub(crate) fn call_id(&self) -> String {
         self.json()["call_id"]
             .as_str()
             .unwrap_or_default()
             .to_owned()
     }
 
-    pub fn is_durable(&self) -> bool {
+    pub(crate) fn is_durable(&self) -> bool {
         self.id.is_some() && !self.kind.starts_with("stream/")
     }
 }
 
 /// An open stream.
-pub struct Stream {
-    pub response: Response,
+pub(crate) struct Stream {
+    pub(crate) response: Response,
     buffer: Vec<u8>,
     /// Comments seen.
-    pub comments: usize,
+    pub(crate) comments: usize,
 }
 
 impl Stream {
-    pub fn new(response: Response) -> Self {
+    pub(crate) fn new(response: Response) -> Self {
         assert_eq!(response.status(), 200, "the stream was refused");
         Self {
             response,
@@ -54,7 +54,7 @@ impl Stream {
     }
 
     /// The next frame; `None` when the stream has ended.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(end) = self.buffer.windows(2).position(|two| two == b"\n\n") {
                 let frame: Vec<u8> = self.buffer.drain(..end + 2).collect();
@@ -80,10 +80,10 @@ impl Stream {
         for line in frame.lines() {
             match line.split_once(": ") {
                 Some(("id", id)) => event.id = Some(id.to_owned()),
-                Some(("event", kind)) => event.kind = kind.to_owned(),
+                Some(("event", kind)) => kind.clone_into(&mut event.kind),
                 Some(("data", text)) => {
                     assert!(event.text.is_empty(), "data is one line: {frame:?}");
-                    event.text = text.to_owned();
+                    text.clone_into(&mut event.text);
                 }
                 _ if line.starts_with(':') => self.comments += 1,
                 _ => assert!(line.is_empty(), "an unexpected line {line:?} in {frame:?}"),
@@ -93,7 +93,7 @@ impl Stream {
     }
 
     /// The next frame of this type, others passed over.
-    pub async fn until(&mut self, kind: &str) -> Event {
+    pub(crate) async fn until(&mut self, kind: &str) -> Event {
         loop {
             let event = self.next().await;
             let event = event.unwrap_or_else(|| panic!("the stream ended before {kind}"));
@@ -104,7 +104,7 @@ impl Stream {
     }
 
     /// Everything up to and including the first frame of this type.
-    pub async fn collect(&mut self, kind: &str) -> Vec<Event> {
+    pub(crate) async fn collect(&mut self, kind: &str) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
             let last = event.kind == kind;
