@@ -45,7 +45,7 @@ pub use routes::{Route, Verb, router, routes};
 pub use serve::Serving;
 
 use crate::{
-    config::{Auth, Server, Streams},
+    config::{Server, Streams, TokenSpec},
     domain::Clock,
     journal::Journal,
     registry::ToolRegistry,
@@ -59,8 +59,8 @@ use crate::{
 pub struct Parts {
     /// `[server]`.
     pub server: Server,
-    /// `[auth]`: the tokens that are known, generated ones included.
-    pub auth: Auth,
+    /// The tokens that are known, generated ones included.
+    pub tokens: Vec<TokenSpec>,
     /// `[streams]`.
     pub streams: Streams,
     /// Sessions and calls.
@@ -73,6 +73,8 @@ pub struct Parts {
     pub telemetry: Telemetry,
     /// Time.
     pub clock: Arc<dyn Clock>,
+    /// Where changes run that must not be cut off by a client that goes away.
+    pub tasks: Tasks,
     /// What `/readyz` tells of the rest of the daemon.
     pub about: About,
 }
@@ -92,8 +94,7 @@ pub struct Shared {
     pub(crate) journal: Journal,
     pub(crate) telemetry: Telemetry,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Changes that a client that goes away must not cut off.
-    pub(crate) changes: Tasks,
+    pub(crate) tasks: Tasks,
     pub(crate) about: About,
     /// One change of agents at a time.
     pub(crate) registrations: Semaphore,
@@ -106,7 +107,7 @@ impl HttpState {
     /// Joins the parts.
     pub fn new(parts: Parts) -> Self {
         Self(Arc::new(Shared {
-            gate: request::Gate::new(&parts.server, parts.auth.tokens, Arc::clone(&parts.clock)),
+            gate: request::Gate::new(&parts.server, parts.tokens, Arc::clone(&parts.clock)),
             server: parts.server,
             streams: parts.streams,
             scheduler: parts.scheduler,
@@ -114,7 +115,7 @@ impl HttpState {
             journal: parts.journal,
             telemetry: parts.telemetry,
             clock: parts.clock,
-            changes: Tasks::new(),
+            tasks: parts.tasks,
             about: parts.about,
             registrations: Semaphore::new(1),
             openapi: document::openapi().into(),

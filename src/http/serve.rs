@@ -45,7 +45,6 @@ const PING: Duration = Duration::from_secs(20);
 pub struct Serving {
     address: SocketAddr,
     connections: Tasks,
-    changes: Tasks,
     ending: CancellationToken,
     cut: CancellationToken,
 }
@@ -58,11 +57,7 @@ impl Serving {
     pub fn start(listener: TcpListener, state: &HttpState) -> io::Result<Self> {
         let (router, telemetry) = (super::router(state), state.telemetry.clone());
         let slots = state.server.max_connections;
-        let serving = Self::of(listener, router, telemetry, state.ending.clone(), slots)?;
-        Ok(Self {
-            changes: state.changes.clone(),
-            ..serving
-        })
+        Self::of(listener, router, telemetry, state.ending.clone(), slots)
     }
 
     fn of(
@@ -86,7 +81,6 @@ impl Serving {
         Ok(Self {
             address,
             connections,
-            changes: Tasks::new(),
             ending,
             cut,
         })
@@ -107,7 +101,6 @@ impl Serving {
             self.cut.cancel();
             self.connections.stop().await;
         }
-        self.changes.stop().await;
     }
 }
 
