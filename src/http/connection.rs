@@ -229,3 +229,74 @@ impl AsyncWrite for Wire {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::{
+        domain::{AgentName, EventDraft, EventType, Subject, Timestamp},
+        journal::{Interest, Tail, TailLimits},
+    };
+
+    async fn pair() -> (Arc<Connection>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap());
+        let (client, accepted) = tokio::join!(client, listener.accept());
+        (
+            Connection::new(accepted.unwrap().0).unwrap(),
+            client.unwrap(),
+        )
+    }
+
+    fn publish(tail: &Tail, times: usize) {
+        let subject = Subject::agent(&AgentName::default_agent());
+        let draft = EventDraft::new(EventType::ToolsChange, subject.clone(), |_| {});
+        let frame = draft.frame(None, None, Timestamp::default());
+        for _ in 0..times {
+            tail.publish_live(draft.kind, subject.clone(), frame.clone());
+        }
+    }
+
+    #[tokio::test]
+    async fn c15_a_reader_is_stalled_when_it_lags_on_two_looks_in_a_row() {
+        let (connection, _client) = pair().await;
+        let peer = Peer::asking(&connection);
+        let tail = Tail::new(TailLimits {
+            events: 2,
+            bytes: 1 << 20,
+        });
+        let (idle, behind) = (tail.subscribe(Interest::All), tail.subscribe(Interest::All));
+        let watched = peer.watch(behind.lag_watch());
+        publish(&tail, 2);
+        assert!(!connection.holds_a_stalled_reader() && !connection.holds_a_stalled_reader());
+        publish(&tail, 8);
+        assert!(
+            !connection.holds_a_stalled_reader(),
+            "it may be about to be told"
+        );
+        assert!(connection.holds_a_stalled_reader(), "it takes nothing");
+        let other = peer.watch(idle.lag_watch());
+        drop(watched);
+        assert!(
+            !connection.holds_a_stalled_reader(),
+            "the other has had one look"
+        );
+        drop(other);
+        assert!(!connection.holds_a_stalled_reader(), "none is left");
+    }
+
+    #[tokio::test]
+    async fn small_answers_are_not_held_back_and_a_cut_ends_both_directions() {
+        let (connection, client) = pair().await;
+        assert!(connection.stream.nodelay().unwrap());
+        connection.cut();
+        let mut buffer = [0_u8; 1];
+        let ended = timeout(LINGER, async {
+            client.readable().await.unwrap();
+            client.try_read(&mut buffer).unwrap()
+        });
+        assert_eq!(ended.await.unwrap(), 0);
+    }
+}

@@ -14,6 +14,7 @@ mod call_stream;
 mod calls;
 mod catalogue;
 mod connection;
+mod cors;
 mod cursor;
 pub mod document;
 mod events;

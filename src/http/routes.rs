@@ -12,19 +12,20 @@ use std::any::Any;
 use axum::{
     Router,
     extract::Request,
-    http::{HeaderName, HeaderValue, Method, header},
+    http::{HeaderValue, header},
     middleware::{Next, from_fn},
     response::{IntoResponse as _, Response},
     routing::{MethodFilter, MethodRouter},
 };
 use futures_util::future::BoxFuture;
-use tower_http::{catch_panic::CatchPanicLayer, cors::CorsLayer};
+use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{
     HttpState,
     accept::Form,
     access::Access,
     body::BodyRule,
+    cors,
     document::Shape,
     problem::{Problem, ProblemCode},
     query::Param,
@@ -232,6 +233,9 @@ fn methods_of(path: &'static str, state: &HttpState) -> MethodRouter {
     let mut methods = MethodRouter::new();
     for route in routes().filter(|route| route.path == path) {
         allow.push(route.verb.as_str());
+        if route.verb == Verb::Get {
+            allow.push("HEAD");
+        }
         let state = state.clone();
         let enter = move |request: Request| enter(route, state.clone(), request);
         methods = methods.on(route.verb.filter(), enter);
@@ -263,27 +267,49 @@ async fn enter(route: &'static Route, state: HttpState, request: Request) -> Res
     response
 }
 
-/// What lies around every path, known or not. Outermost first: panics become problems, then
-/// `Host` and `Origin`, then the preflights of configured origins.
+/// What lies around every path, known or not. Panics become problems; then come `Host` and
+/// `Origin`, then the preflights of configured origins.
 fn guarded(router: Router, state: &HttpState) -> Router {
-    let router = match cors(state.gate.door.origins()) {
-        Some(cors) => router.layer(cors),
-        None => router,
-    };
     let state = state.clone();
     let knock = move |request: Request, next: Next| {
         let state = state.clone();
         async move {
             let host = host_rule(request.uri().path());
-            match state.gate.knock(request.uri(), request.headers(), host) {
-                Ok(()) => unsniffed(next.run(request).await),
-                Err(problem) => unsniffed(problem.into_response()),
-            }
+            let knocked = state.gate.knock(request.uri(), request.headers(), host);
+            let mut response = match knocked {
+                Ok(()) => across_origins(state.gate.door.origins(), request, next).await,
+                Err(problem) => problem.into_response(),
+            };
+            // Nothing that is answered is a page.
+            let nosniff = HeaderValue::from_static("nosniff");
+            response
+                .headers_mut()
+                .insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+            response
         }
     };
     router
         .layer(from_fn(knock))
         .layer(CatchPanicLayer::custom(panicked))
+}
+
+async fn across_origins(configured: &[String], request: Request, next: Next) -> Response {
+    if configured.is_empty() {
+        return next.run(request).await;
+    }
+    let origin = cors::origin_of(request.headers(), configured);
+    let is_preflight = cors::is_preflight(request.method(), request.headers());
+    let mut response = match origin {
+        Some(origin) if is_preflight => cors::preflight(origin),
+        Some(origin) => {
+            let mut response = next.run(request).await;
+            cors::share(response.headers_mut(), origin);
+            response
+        }
+        None => next.run(request).await,
+    };
+    cors::vary(response.headers_mut());
+    response
 }
 
 /// Probes may name any host: they ask by the address of the machine or pod.
@@ -294,15 +320,6 @@ fn host_rule(path: &str) -> HostRule {
     } else {
         HostRule::Allowed
     }
-}
-
-/// Nothing that is answered is a page.
-fn unsniffed(mut response: Response) -> Response {
-    let nosniff = HeaderValue::from_static("nosniff");
-    response
-        .headers_mut()
-        .insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
-    response
 }
 
 #[expect(
@@ -323,36 +340,4 @@ fn panicked(payload: Box<dyn Any + Send>) -> Response {
         "the daemon met a fault of its own; its log says more",
     )
     .into_response()
-}
-
-fn cors(origins: &[String]) -> Option<CorsLayer> {
-    let origins: Vec<_> = origins
-        .iter()
-        .filter_map(|o| HeaderValue::from_str(o).ok())
-        .collect();
-    if origins.is_empty() {
-        return None;
-    }
-    let taken = [
-        header::AUTHORIZATION,
-        header::CONTENT_TYPE,
-        header::ACCEPT,
-        header::IF_NONE_MATCH,
-    ];
-    let ours = ["prefer", "last-event-id"].map(HeaderName::from_static);
-    let shown = [header::LOCATION, header::ETAG, header::RETRY_AFTER];
-    let shown_ours = ["toold-replayed", "preference-applied"].map(HeaderName::from_static);
-    let layer = CorsLayer::new()
-        .allow_origin(origins)
-        .allow_credentials(true)
-        .allow_methods([
-            Method::GET,
-            Method::POST,
-            Method::PUT,
-            Method::PATCH,
-            Method::DELETE,
-        ])
-        .allow_headers(taken.into_iter().chain(ours).collect::<Vec<_>>())
-        .expose_headers(shown.into_iter().chain(shown_ours).collect::<Vec<_>>());
-    Some(layer)
 }
