@@ -8,9 +8,9 @@ use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 use serde_json::Value;
 use toold::{
     domain::{
-        AgentName, ApprovalPolicy, CallId, Context, Digest, Draft, ErrorCode, EventDraft, EventType,
-        Execution, ExecutionId, IdSource as _, Json, Monotonic, Object, Outcome, SessionId, Subject,
-        Success, SystemIds, Timestamp, Timing, Workspace, json::object,
+        AgentName, ApprovalPolicy, CallId, Context, Digest, Draft, ErrorCode, EventDraft,
+        EventType, Execution, ExecutionId, IdSource as _, Json, Monotonic, Object, Outcome,
+        SessionId, Subject, Success, SystemIds, Timestamp, Timing, Workspace, json::object,
     },
     http::{Problem, ProblemCode, document},
 };
@@ -20,7 +20,10 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("proto-docs")
 }
 
-#[expect(clippy::disallowed_methods, reason = "the switch that writes the documents again")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the switch that writes the documents again"
+)]
 fn refreshing() -> bool {
     std::env::var_os("UPDATE_PROTO_DOCS").is_some()
 }
@@ -44,9 +47,14 @@ fn with_tables(file: &str, tables: &[(&str, String)]) -> String {
     let mut text = fs::read_to_string(directory().join(file)).unwrap();
     for (name, table) in tables {
         let (start, end) = (format!("<!-- table: {name} -->\n"), "<!-- end -->");
-        let from = text.find(&start).unwrap_or_else(|| panic!("{file} has no place for {name}"));
+        let from = text
+            .find(&start)
+            .unwrap_or_else(|| panic!("{file} has no place for {name}"));
         let from = from + start.len();
-        let to = from + text[from..].find(end).unwrap_or_else(|| panic!("{file}: {name} is open"));
+        let to = from
+            + text[from..]
+                .find(end)
+                .unwrap_or_else(|| panic!("{file}: {name} is open"));
         text.replace_range(from..to, &format!("\n{table}\n"));
     }
     text
@@ -59,7 +67,10 @@ fn the_openapi_document_is_fresh() {
 
 #[test]
 fn the_table_of_routes_is_fresh() {
-    hold("routes.md", &with_tables("routes.md", &[("routes", document::route_table())]));
+    hold(
+        "routes.md",
+        &with_tables("routes.md", &[("routes", document::route_table())]),
+    );
 }
 
 #[test]
@@ -73,7 +84,10 @@ fn the_tables_of_errors_are_fresh() {
 
 #[test]
 fn the_table_of_events_is_fresh() {
-    hold("events.md", &with_tables("events.md", &[("events", document::event_table())]));
+    hold(
+        "events.md",
+        &with_tables("events.md", &[("events", document::event_table())]),
+    );
 }
 
 /// Holds a value against a schema of the document.
@@ -82,7 +96,10 @@ fn fits(schema: &str, value: &[u8]) {
     whole["$ref"] = format!("#/components/schemas/{schema}").into();
     let validator = jsonschema::validator_for(&whole).unwrap();
     let value: Value = serde_json::from_slice(value).unwrap();
-    let faults: Vec<_> = validator.iter_errors(&value).map(|fault| fault.to_string()).collect();
+    let faults: Vec<_> = validator
+        .iter_errors(&value)
+        .map(|fault| fault.to_string())
+        .collect();
     assert!(faults.is_empty(), "{schema}: {faults:?} in {value}");
     assert_closed(&whole, schema, &value);
 }
@@ -120,7 +137,10 @@ fn draft(outcome: Outcome) -> Draft {
         contexts: vec![Context::text("tool", "read_file", "mind the gap")],
         concludes_turn: true,
         body_invoked: true,
-        timing: Timing { body: Duration::from_micros(1234), ..Timing::default() },
+        timing: Timing {
+            body: Duration::from_micros(1234),
+            ..Timing::default()
+        },
     }
 }
 
@@ -144,8 +164,15 @@ fn an_event_is_what_the_document_says() {
         let event = EventDraft::new(*kind, subject, |w| {
             w.string("any", "thing");
         });
-        let (id, seq) = if kind.is_durable() { (Some(1), Some(1)) } else { (None, None) };
-        fits("Event", &event.frame(id, seq, Timestamp::default()).envelope());
+        let (id, seq) = if kind.is_durable() {
+            (Some(1), Some(1))
+        } else {
+            (None, None)
+        };
+        fits(
+            "Event",
+            &event.frame(id, seq, Timestamp::default()).envelope(),
+        );
     }
 }
 
@@ -154,7 +181,9 @@ async fn a_problem_is_what_the_document_says() {
     use axum::{body::to_bytes, response::IntoResponse as _};
     for code in ProblemCode::ALL {
         let problem = Problem::new(*code, "what, where, what to do").at("/name");
-        let body = to_bytes(problem.into_response().into_body(), 4096).await.unwrap();
+        let body = to_bytes(problem.into_response().into_body(), 4096)
+            .await
+            .unwrap();
         fits("Problem", &body);
     }
 }
