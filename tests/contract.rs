@@ -2,6 +2,11 @@
 //!
 //! `UPDATE_PROTO_DOCS=1 cargo test --test contract` writes the files again; without it a file that
 //! is not what the code says fails here.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
