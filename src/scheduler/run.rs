@@ -52,7 +52,7 @@ impl Held {
 impl Run {
     /// Runs the call to its end, whatever happens on the way: should a stage panic, which would be
     /// a fault of ours, the call is closed as recovery would close it.
-    pub(super) async fn to_its_end(self, created: Result<Created, Ended>, submitted: Submitting) {
+    pub(super) async fn conclude(self, created: Result<Created, Ended>, submitted: Submitting) {
         let (scheduler, session) = (self.scheduler.clone(), Arc::clone(&self.session));
         let entry = Arc::clone(&self.entry);
         let driven = AssertUnwindSafe(self.drive(created, submitted)).catch_unwind();
