@@ -368,6 +368,7 @@ impl From<scheduler::Error> for Problem {
             Error::PolicyLoosened => Self::new(Code::Forbidden, detail).at("/approval_policy"),
             Error::Overloaded => Self::new(Code::Overloaded, detail),
             Error::Draining => Self::new(Code::Draining, detail),
+            Error::Faulted => Self::new(Code::Internal, detail),
             Error::Store(error) => error.into(),
             Error::BadId(_) => Self::new(Code::InvalidRequest, detail),
         }

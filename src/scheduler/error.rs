@@ -40,6 +40,9 @@ pub enum Error {
     /// The daemon is stopping.
     #[error("the daemon is stopping; try again when it is back")]
     Draining,
+    /// The call's task ended by a fault of ours; what became of it is recorded at its id.
+    #[error("the daemon failed on this call; its end is recorded at its id")]
+    Faulted,
     /// An id that is none.
     #[error(transparent)]
     BadId(#[from] IdError),

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Error, Scheduler};
+use super::{
+    Error, Scheduler,
+    call::{CallEntry, Phase},
+};
 use crate::{
     domain::{Draft, ErrorCode, EventDraft, EventType, Execution, Outcome, Subject, Workspace},
     journal::{Append, CallRow, Committed, Write},
@@ -34,6 +37,25 @@ impl Scheduler {
                 closed += events.len();
             }
         }
+    }
+
+    /// Closes one call whose task is gone, and tells those who wait for it.
+    pub(super) async fn close_after_fault(&self, entry: &CallEntry) {
+        self.0.tokens.revoke(entry.execution.id);
+        let (session, call) = (&entry.execution.session, &entry.execution.call_id);
+        let journal = &self.0.parts.journal;
+        let closed = match journal.store().call(session, call).await {
+            Ok(Some(row)) if row.settled.is_none() && row.execution == entry.execution.id => {
+                let (write, event) = self.closing(&row);
+                journal.append(Append::one(write, event)).await.map(drop)
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        };
+        entry.enter(match closed {
+            Ok(()) => Phase::Refused(Error::Faulted),
+            Err(error) => Phase::Unsettled(error),
+        });
     }
 
     fn closing(&self, row: &CallRow) -> (Write, EventDraft) {

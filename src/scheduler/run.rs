@@ -2,7 +2,9 @@
 //!
 //! Owned by the daemon, never by a connection: HTTP handlers only wait for it.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::FutureExt as _;
 
 use super::{
     Error, Scheduler,
@@ -48,8 +50,21 @@ impl Held {
 }
 
 impl Run {
+    /// Runs the call to its end, whatever happens on the way: should a stage panic, which would be
+    /// a fault of ours, the call is closed as recovery would close it.
+    pub(super) async fn conclude(self, created: Result<Created, Ended>, submitted: Submitting) {
+        let (scheduler, session) = (self.scheduler.clone(), Arc::clone(&self.session));
+        let entry = Arc::clone(&self.entry);
+        let driven = AssertUnwindSafe(self.drive(created, submitted)).catch_unwind();
+        if driven.await.is_err() {
+            tracing::error!(call_id = %entry.execution.call_id, "the task of a call panicked");
+            scheduler.close_after_fault(&entry).await;
+            session.leave(&entry);
+        }
+    }
+
     /// Runs the call to its end. The task is never aborted.
-    pub(super) async fn drive(self, created: Result<Created, Ended>, submitted: Submitting) {
+    async fn drive(self, created: Result<Created, Ended>, submitted: Submitting) {
         if let Some((frozen, held)) = self.accepted(created, submitted).await {
             self.settle(&frozen).await;
             held.release();

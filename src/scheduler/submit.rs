@@ -267,7 +267,7 @@ impl Scheduler {
             lane,
             _slot: slot,
         };
-        drop(self.0.parts.tasks.spawn(run.drive(created, submitted)));
+        drop(self.0.parts.tasks.spawn(run.conclude(created, submitted)));
     }
 
     /// A place among the top-level calls under way, if there is one.

@@ -31,7 +31,7 @@ pub(crate) fn bounded<T>(body: impl Future<Output = T>) -> T {
     let runtime = runtime.worker_threads(2).enable_all();
     let runtime = runtime.build().unwrap();
     runtime
-        .block_on(async { tokio::time::timeout(Duration::from_mins(1), body).await })
+        .block_on(async { tokio::time::timeout(Duration::from_mins(2), body).await })
         .expect("the test hangs")
 }
 
