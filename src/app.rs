@@ -126,14 +126,20 @@ impl Builder {
         let config = self.config;
         let state = HttpState::new(http::Parts {
             server: config.server.clone(),
-            auth: config.auth,
+            tokens: config.auth.tokens,
             streams: config.streams,
             scheduler: scheduler.clone(),
             registry,
             journal: journal.clone(),
             telemetry,
             clock: self.clock,
-            about: About::new(&journal),
+            tasks: tasks.clone(),
+            about: About {
+                version: env!("CARGO_PKG_VERSION"),
+                sandbox: "none".to_owned(),
+                sources: vec![("builtin".to_owned(), "ready".to_owned())],
+                config_generation: 1,
+            },
         });
         let serving = Serving::start(listener, &state).context("serving")?;
         let address = serving.address();
