@@ -303,7 +303,7 @@ impl Daemon {
     /// # Errors
     /// When the store could not be closed cleanly; nothing recorded is lost.
     pub async fn stop(self) -> anyhow::Result<()> {
-        self.scheduler.drain(self.drain).await;
+        let left = self.scheduler.drain(self.drain).await;
         self.serving.stop(LAST_WORDS).await;
         let at_rest = tokio::time::timeout(LAST_WORDS, self.tasks.stop()).await;
         if at_rest.is_err() {

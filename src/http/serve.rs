@@ -228,7 +228,11 @@ async fn drive(host: &Host, connection: &Arc<Connection>) {
             _ = look.tick() => {
                 patience = patience.saturating_sub(1);
                 let silent = patience == 0 && !connection.was_asked();
-                if silent || connection.holds_a_stalled_reader() {
+                let stalled = connection.holds_a_stalled_reader();
+                if stalled {
+                    host.telemetry.reader_lagged();
+                }
+                if silent || stalled {
                     return connection.cut();
                 }
             }

@@ -75,7 +75,7 @@ impl Permit {
 
 /// Applies the output contract and the rules of cancellation to what came back.
 fn settle_answer(
-    walk: Walk,
+    mut walk: Walk,
     tool: &Tool,
     answer: Answer,
     body_invoked: bool,
@@ -87,7 +87,13 @@ fn settle_answer(
         concludes_turn,
     } = answer;
     let outcome = match value {
-        Err(BodyFailure::Failed(failure)) => Outcome::Failure(failure),
+        Err(BodyFailure::Failed(failure)) => {
+            if failure.is(ErrorCode::GuardDenied) {
+                let vote = Vote::of(tool.definition().source.as_str(), failure.message.as_str());
+                walk.decided(Stage::Guard, "deny", &vote);
+            }
+            Outcome::Failure(failure)
+        }
         Ok(_) | Err(BodyFailure::Interrupted) if cancelled => {
             if !body_invoked {
                 return Err(walk.abort());

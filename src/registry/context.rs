@@ -25,6 +25,9 @@ pub enum HostError {
     /// The execution has its result; nothing can be done in its name.
     #[error("the execution has settled")]
     Settled,
+    /// Too many nested calls are under way.
+    #[error("too many nested calls are under way at once; wait for some to end")]
+    RateLimited,
     /// A nested call that cannot be accepted at all.
     #[error("{0}")]
     Refused(String),

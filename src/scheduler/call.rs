@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 use tokio::sync::watch;
@@ -45,6 +45,8 @@ pub(super) struct CallEntry {
     width: usize,
     nested_lane: OnceLock<Lane>,
     nested: AtomicU64,
+    /// Nested calls under way below the top-level call, shared by all of them.
+    pub(super) below_root: Arc<AtomicUsize>,
 }
 
 impl CallEntry {
@@ -54,6 +56,7 @@ impl CallEntry {
         signal: Signal,
         progress: Arc<Progress>,
         ancestors: Arc<[crate::domain::ExecutionId]>,
+        below_root: Arc<AtomicUsize>,
         width: usize,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -70,6 +73,7 @@ impl CallEntry {
             width,
             nested_lane: OnceLock::new(),
             nested: AtomicU64::new(0),
+            below_root,
         })
     }
 

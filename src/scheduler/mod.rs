@@ -86,6 +86,10 @@ struct Inner {
     tokens: ExecutionTokens,
     /// Top-level calls under way.
     live: AtomicUsize,
+    /// Nested calls under way.
+    nested: AtomicUsize,
+    /// Whether the store refused the last append that a call made.
+    store_failing: AtomicBool,
     /// Told whenever the last of them ends.
     idle: Notify,
     draining: AtomicBool,
@@ -104,6 +108,8 @@ impl Scheduler {
             locks: lock::Locks::default(),
             tokens: ExecutionTokens::default(),
             live: AtomicUsize::new(0),
+            nested: AtomicUsize::new(0),
+            store_failing: AtomicBool::new(false),
             idle: Notify::new(),
             draining: AtomicBool::new(false),
         }))
@@ -112,6 +118,11 @@ impl Scheduler {
     /// Whether the daemon is stopping.
     pub fn draining(&self) -> bool {
         self.0.draining.load(Ordering::Acquire)
+    }
+
+    /// Whether the store could not write what a call had to record last.
+    pub fn store_failing(&self) -> bool {
+        self.0.store_failing.load(Ordering::Acquire)
     }
 
     /// Calls under way that `visible` lets be seen, up to `limit`; whether there are more.

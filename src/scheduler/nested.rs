@@ -171,6 +171,8 @@ impl Scheduler {
                 format!("a call makes at most {MAX_NESTED} nested calls, at most {MAX_DEPTH} deep");
             return Err(HostError::Refused(message));
         }
+        let below_root = &parent_entry.below_root;
+        let slot = self.nested_slot(below_root).ok_or(HostError::RateLimited)?;
         let ancestors = std::iter::once(execution.id)
             .chain(outer.iter().copied())
             .collect();
@@ -178,6 +180,7 @@ impl Scheduler {
             parent: Some(execution.id),
             root_call_id: execution.root_call_id.clone(),
             ancestors,
+            below_root: Arc::clone(below_root),
             // A child of what the body sees, so that its timeout reaches nested calls too.
             signal: parent.signal().child(),
         };
@@ -205,7 +208,7 @@ impl Scheduler {
             &entry,
             &arguments,
             parent_entry.nested_lane().clone(),
-            None,
+            slot,
         );
         Ok(entry)
     }

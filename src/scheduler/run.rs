@@ -2,7 +2,11 @@
 //!
 //! Owned by the daemon, never by a connection: HTTP handlers only wait for it.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use futures_util::FutureExt as _;
 
@@ -31,7 +35,7 @@ pub(super) struct Run {
     pub(super) session: Arc<Session>,
     pub(super) entry: Arc<CallEntry>,
     pub(super) lane: Lane,
-    pub(super) _slot: Option<Slot>,
+    pub(super) _slot: Slot,
 }
 
 /// What a dispatched call holds until its result is durable.
@@ -112,6 +116,10 @@ impl Run {
 
     /// Tells those who wait what became of the accept.
     fn decide(&self, accept: Result<Committed, journal::Error>) -> Result<(), NotAccepted> {
+        self.scheduler
+            .0
+            .store_failing
+            .store(accept.is_err(), Ordering::Release);
         let phase = match accept {
             Ok(Committed::Done(_)) => {
                 self.entry.enter(Phase::Accepted);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use super::{call::CallEntry, lane::Lane, observations::Observations};
 use crate::{
@@ -25,6 +25,8 @@ pub(super) struct Session {
     pub(super) row: ArcSwap<SessionRow>,
     pub(super) lane: Lane,
     pub(super) observations: Observations,
+    /// One change of the row at a time, from reading it to keeping what was recorded.
+    pub(super) turn: Semaphore,
     ending: AtomicBool,
     calls: Mutex<HashMap<CallId, Arc<CallEntry>>>,
     quiet: Notify,
@@ -48,6 +50,7 @@ impl Session {
             row: ArcSwap::from_pointee(row),
             lane: Lane::of_width(width),
             observations,
+            turn: Semaphore::new(1),
             calls: Mutex::default(),
             quiet: Notify::new(),
         }

@@ -15,6 +15,11 @@ impl Scheduler {
     /// [`Error::UnknownAgent`], [`Error::Workspace`], [`Error::SessionExists`],
     /// [`Error::Draining`], [`Error::Store`].
     pub async fn open_session(&self, new: NewSession) -> Result<SessionRow, Error> {
+        let this = self.clone();
+        self.owned(async move { this.open(new).await }).await
+    }
+
+    async fn open(&self, new: NewSession) -> Result<SessionRow, Error> {
         if self.draining() {
             return Err(Error::Draining);
         }
@@ -76,8 +81,18 @@ impl Scheduler {
         id: &SessionId,
         policy: ApprovalPolicy,
     ) -> Result<SessionRow, Error> {
+        let (this, id) = (self.clone(), id.clone());
+        self.owned(async move { this.update(&id, policy).await })
+            .await
+    }
+
+    async fn update(&self, id: &SessionId, policy: ApprovalPolicy) -> Result<SessionRow, Error> {
         let session = self.load(id).await?;
+        let _turn = session.turn.acquire().await;
         let mut row = SessionRow::clone(&session.row.load());
+        if row.ended_at.is_some() {
+            return Err(Error::SessionEnded);
+        }
         if policy < row.approval_policy {
             return Err(Error::PolicyLoosened);
         }
@@ -112,12 +127,31 @@ impl Scheduler {
 
     /// Ends a session: cancels what runs, waits until it is at rest, ends the log.
     ///
-    /// Dropping the future leaves the session closed to new calls; ending it again goes on.
+    /// Once begun, it goes on to its end whether or not anybody waits for it.
     ///
     /// # Errors
     /// [`Error::SessionEnded`] when it has ended already, [`Error::UnknownSession`],
     /// [`Error::Store`].
     pub async fn end_session(&self, id: &SessionId) -> Result<SessionRow, Error> {
+        let (this, id) = (self.clone(), id.clone());
+        self.owned(async move { this.end(&id).await }).await
+    }
+
+    /// Work that belongs to the daemon, not to the connection that waits for it: what is recorded
+    /// and what is kept in memory change together.
+    async fn owned<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.0
+            .parts
+            .tasks
+            .spawn(work)
+            .await
+            .unwrap_or(Err(Error::Faulted))
+    }
+
+    async fn end(&self, id: &SessionId) -> Result<SessionRow, Error> {
         let session = self.load(id).await?;
         if session.row.load().ended_at.is_some() {
             return Err(Error::SessionEnded);
@@ -127,7 +161,11 @@ impl Scheduler {
             entry.cancel(Some("the session was ended".to_owned()));
         }
         session.quiet().await;
+        let _turn = session.turn.acquire().await;
         let mut row = SessionRow::clone(&session.row.load());
+        if row.ended_at.is_some() {
+            return Err(Error::SessionEnded);
+        }
         let at = self.0.parts.clock.now();
         row.ended_at = Some(at);
         let event = session_event(EventType::SessionEnd, &row);

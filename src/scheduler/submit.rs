@@ -2,7 +2,10 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use futures_util::FutureExt as _;
@@ -23,6 +26,11 @@ use crate::{
     registry::Signal,
 };
 
+/// Most nested calls under way below one top-level call.
+const MAX_BELOW_ROOT: usize = 1_000;
+/// Most nested calls under way in the daemon.
+const MAX_NESTED: usize = 10_000;
+
 /// An append on its way into the journal's queue.
 pub(super) type Submitting = Pin<Box<dyn Future<Output = Result<Commit, journal::Error>> + Send>>;
 
@@ -41,6 +49,7 @@ pub(super) struct Descent {
     pub(super) parent: Option<ExecutionId>,
     pub(super) root_call_id: CallId,
     pub(super) ancestors: Arc<[ExecutionId]>,
+    pub(super) below_root: Arc<AtomicUsize>,
     pub(super) signal: Signal,
 }
 
@@ -73,6 +82,7 @@ impl Scheduler {
             parent: None,
             root_call_id: call_id.clone(),
             ancestors: Arc::default(),
+            below_root: Arc::default(),
             signal: Signal::root(),
         };
         let execution = self.execution(
@@ -93,7 +103,7 @@ impl Scheduler {
             Joined::Ending => return self.recorded(&entry).await,
         }
         let lane = session.lane.clone();
-        self.start(&session, &entry, &arguments, lane, Some(slot));
+        self.start(&session, &entry, &arguments, lane, slot);
         self.answered(&entry, Identity::of_entry(&entry), Submission::First)
             .await
     }
@@ -217,6 +227,7 @@ impl Scheduler {
             self.0.parts.journal.clone(),
         ));
         let ancestors = Arc::clone(&descent.ancestors);
+        let below = Arc::clone(&descent.below_root);
         let width = self.width_of(&session.row.load());
         CallEntry::new(
             execution,
@@ -224,6 +235,7 @@ impl Scheduler {
             descent.signal.clone(),
             progress,
             ancestors,
+            below,
             width,
         )
     }
@@ -235,7 +247,7 @@ impl Scheduler {
         entry: &Arc<CallEntry>,
         arguments: &FrozenArguments,
         lane: super::lane::Lane,
-        slot: Option<Slot>,
+        slot: Slot,
     ) {
         let created = self.0.parts.pipeline.create(Incoming {
             execution: Arc::clone(&entry.execution),
@@ -272,14 +284,19 @@ impl Scheduler {
 
     /// A place among the top-level calls under way, if there is one.
     fn slot(&self) -> Option<Slot> {
-        let max = self.0.parts.settings.max_calls;
-        let taken = self
-            .0
-            .live
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |live| {
-                (live < max).then_some(live + 1)
-            });
-        taken.ok().map(|_| Slot(self.clone()))
+        taken(&self.0.live, self.0.parts.settings.max_calls).then(|| Slot::TopLevel(self.clone()))
+    }
+
+    /// A place among the nested calls under way, if there is one.
+    pub(super) fn nested_slot(&self, below_root: &Arc<AtomicUsize>) -> Option<Slot> {
+        if !taken(below_root, MAX_BELOW_ROOT) {
+            return None;
+        }
+        if !taken(&self.0.nested, MAX_NESTED) {
+            below_root.fetch_sub(1, Ordering::AcqRel);
+            return None;
+        }
+        Some(Slot::Nested(self.clone(), Arc::clone(below_root)))
     }
 }
 
@@ -289,16 +306,37 @@ enum Submission {
     Repeated,
 }
 
-/// A place among the top-level calls under way; dropping it gives it back.
+/// A place among the calls under way; dropping it gives it back.
 #[derive(Debug)]
-pub(super) struct Slot(Scheduler);
+pub(super) enum Slot {
+    /// Among the top-level ones.
+    TopLevel(Scheduler),
+    /// Among the nested ones, of the daemon and of one top-level call.
+    Nested(Scheduler, Arc<AtomicUsize>),
+}
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if self.0.0.live.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.0.idle.notify_waiters();
+        match self {
+            Self::TopLevel(scheduler) => {
+                if scheduler.0.live.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    scheduler.0.idle.notify_waiters();
+                }
+            }
+            Self::Nested(scheduler, below_root) => {
+                below_root.fetch_sub(1, Ordering::AcqRel);
+                scheduler.0.nested.fetch_sub(1, Ordering::AcqRel);
+            }
         }
     }
+}
+
+/// Counts one more unless that would be over the bound.
+fn taken(count: &AtomicUsize, max: usize) -> bool {
+    let more = |live| (live < max).then_some(live + 1);
+    count
+        .fetch_update(Ordering::AcqRel, Ordering::Acquire, more)
+        .is_ok()
 }
 
 /// The append of `tool/call` with its idempotency row.

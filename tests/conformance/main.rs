@@ -13,6 +13,7 @@
 
 mod fixture;
 mod follow;
+mod follow_lag;
 mod follow_random;
 mod sqlite;
 mod sqlite_damage;

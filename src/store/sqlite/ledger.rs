@@ -151,10 +151,11 @@ mod tests {
                 lifecycle: Lifecycle::Open,
             };
             recent.insert(id(n), known);
+            // each round uses two, so this one is among the last that were used
+            let earlier = n.saturating_sub(SESSIONS / 2 - 1);
             assert!(
-                recent
-                    .get_mut(&id(n.saturating_sub(SESSIONS - 1)))
-                    .is_some()
+                recent.get_mut(&id(earlier)).is_some(),
+                "{earlier} after {n}"
             );
             assert!(recent.young.len() + recent.old.len() <= SESSIONS * 2);
         }
