@@ -139,7 +139,7 @@ enum Change {
 /// nothing half done.
 async fn durably(state: &HttpState, change: Change) -> Result<StatusCode, Problem> {
     let owned = state.clone();
-    let work = state.tasks.spawn(async move {
+    let work = state.changes.spawn(async move {
         let _turn = owned.registrations.acquire().await;
         match change {
             Change::Put(spec) => put_durably(&owned, spec).await,

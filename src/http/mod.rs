@@ -46,7 +46,7 @@ pub use routes::{Route, Verb, router, routes};
 pub use serve::Serving;
 
 use crate::{
-    config::{Server, Streams, TokenSpec},
+    config::{Auth, Server, Streams},
     domain::Clock,
     journal::Journal,
     registry::ToolRegistry,
@@ -60,8 +60,8 @@ use crate::{
 pub struct Parts {
     /// `[server]`.
     pub server: Server,
-    /// The tokens that are known, generated ones included.
-    pub tokens: Vec<TokenSpec>,
+    /// `[auth]`: the tokens that are known, generated ones included.
+    pub auth: Auth,
     /// `[streams]`.
     pub streams: Streams,
     /// Sessions and calls.
@@ -74,8 +74,6 @@ pub struct Parts {
     pub telemetry: Telemetry,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// Where changes run that must not be cut off by a client that goes away.
-    pub tasks: Tasks,
     /// What `/readyz` tells of the rest of the daemon.
     pub about: About,
 }
@@ -95,7 +93,8 @@ pub struct Shared {
     pub(crate) journal: Journal,
     pub(crate) telemetry: Telemetry,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) tasks: Tasks,
+    /// Changes that a client that goes away must not cut off.
+    pub(crate) changes: Tasks,
     pub(crate) about: About,
     /// One change of agents at a time.
     pub(crate) registrations: Semaphore,
@@ -108,7 +107,7 @@ impl HttpState {
     /// Joins the parts.
     pub fn new(parts: Parts) -> Self {
         Self(Arc::new(Shared {
-            gate: request::Gate::new(&parts.server, parts.tokens, Arc::clone(&parts.clock)),
+            gate: request::Gate::new(&parts.server, parts.auth.tokens, Arc::clone(&parts.clock)),
             server: parts.server,
             streams: parts.streams,
             scheduler: parts.scheduler,
@@ -116,7 +115,7 @@ impl HttpState {
             journal: parts.journal,
             telemetry: parts.telemetry,
             clock: parts.clock,
-            tasks: parts.tasks,
+            changes: Tasks::new(),
             about: parts.about,
             registrations: Semaphore::new(1),
             openapi: document::openapi().into(),

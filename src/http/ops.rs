@@ -8,7 +8,7 @@ use axum::{http::StatusCode, response::Response};
 use tokio::time::timeout;
 
 use super::{HttpState, answer, problem::Problem, request::Admitted};
-use crate::domain::json::ObjectWriter;
+use crate::{domain::json::ObjectWriter, journal::Journal};
 
 /// How long the store may take to show that it is there.
 const STORE_TIME: Duration = Duration::from_secs(2);
@@ -18,12 +18,27 @@ const STORE_TIME: Duration = Duration::from_secs(2);
 pub struct About {
     /// The daemon's version.
     pub version: &'static str,
+    /// Kind and durability of the store.
+    pub store: String,
     /// How processes are confined; `none` while there are none.
     pub sandbox: String,
     /// Where tools come from, each with its state in a word.
     pub sources: Vec<(String, String)>,
     /// Counts the configurations put in force, from 1.
     pub config_generation: u64,
+}
+
+impl About {
+    /// A daemon with this journal and the tools that it ships with.
+    pub fn new(journal: &Journal) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            store: journal.store().describe(),
+            sandbox: "none".to_owned(),
+            sources: vec![("builtin".to_owned(), "ready".to_owned())],
+            config_generation: 1,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +96,7 @@ async fn readiness(state: &HttpState) -> Readiness {
 fn report(state: &HttpState, w: &mut ObjectWriter<'_>) {
     let about = &state.about;
     w.string("version", about.version)
-        .string("store", &state.journal.store().describe())
+        .string("store", &about.store)
         .string("sandbox", &about.sandbox)
         .array("sources", |list| {
             for (name, state) in &about.sources {

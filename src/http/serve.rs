@@ -45,6 +45,7 @@ const PING: Duration = Duration::from_secs(20);
 pub struct Serving {
     address: SocketAddr,
     connections: Tasks,
+    changes: Tasks,
     ending: CancellationToken,
     cut: CancellationToken,
 }
@@ -57,7 +58,11 @@ impl Serving {
     pub fn start(listener: TcpListener, state: &HttpState) -> io::Result<Self> {
         let (router, telemetry) = (super::router(state), state.telemetry.clone());
         let slots = state.server.max_connections;
-        Self::of(listener, router, telemetry, state.ending.clone(), slots)
+        let serving = Self::of(listener, router, telemetry, state.ending.clone(), slots)?;
+        Ok(Self {
+            changes: state.changes.clone(),
+            ..serving
+        })
     }
 
     fn of(
@@ -81,6 +86,7 @@ impl Serving {
         Ok(Self {
             address,
             connections,
+            changes: Tasks::new(),
             ending,
             cut,
         })
@@ -101,6 +107,7 @@ impl Serving {
             self.cut.cancel();
             self.connections.stop().await;
         }
+        self.changes.stop().await;
     }
 }
 
