@@ -8,7 +8,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -35,7 +35,7 @@ const LINGER: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
-    asked: AtomicBool,
+    answering: AtomicUsize,
     /// Bytes that the system took from us.
     written: AtomicU64,
     /// … at the last look.
@@ -61,16 +61,22 @@ impl Connection {
         set_tcp_user_timeout(&stream, u32::try_from(DEAF.as_millis()).unwrap_or(u32::MAX))?;
         Ok(Arc::new(Self {
             stream,
-            asked: AtomicBool::new(false),
+            answering: AtomicUsize::new(0),
             written: AtomicU64::new(0),
             seen: AtomicU64::new(0),
             readers: Mutex::default(),
         }))
     }
 
-    /// Whether a request came.
-    pub(crate) fn was_asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed)
+    /// Counts a request as being answered until the guard is dropped.
+    pub(crate) fn answering(self: &Arc<Self>) -> Answering {
+        self.answering.fetch_add(1, Ordering::AcqRel);
+        Answering(Arc::clone(self))
+    }
+
+    /// Whether no request is being answered and no stream is open.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.answering.load(Ordering::Acquire) == 0 && self.lock().is_empty()
     }
 
     /// Whether a stream on this connection has been lagging for some looks while the client took
@@ -155,6 +161,16 @@ impl Peer {
             connection: Arc::clone(&self.0),
             number,
         }
+    }
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub(crate) struct Answering(Arc<Connection>);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.answering.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

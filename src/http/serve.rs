@@ -27,8 +27,10 @@ use super::{
 };
 use crate::{tasks::Tasks, telemetry::Telemetry};
 
-/// How long a header may take to arrive; also how long a connection may idle between requests.
-const HEADER_TIME: Duration = Duration::from_secs(75);
+/// How long a header may take to arrive.
+const HEADER_TIME: Duration = Duration::from_secs(30);
+/// How long a connection may hold its slot without a request, whatever the protocol.
+const IDLE: Duration = Duration::from_secs(75);
 /// Between two looks at a connection from outside.
 const LOOK: Duration = Duration::from_secs(2);
 /// Pause after the system refused a socket, mostly because descriptors ran out.
@@ -203,7 +205,12 @@ async fn drive(host: &Host, connection: &Arc<Connection>) {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(Peer::asking(connection));
         let answer = router.clone().call(request);
-        async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
+        let answering = connection.answering();
+        async move {
+            let answer = answer.await.unwrap_or_else(|never| match never {});
+            drop(answering);
+            Ok::<_, Infallible>(answer)
+        }
     });
     let io = TokioIo::new(Wire(Arc::clone(connection)));
     let mut served = std::pin::pin!(host.protocol.serve_connection(io, service));
@@ -211,7 +218,7 @@ async fn drive(host: &Host, connection: &Arc<Connection>) {
     let mut asked_to_stop = false;
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut patience = HEADER_TIME.as_secs() / LOOK.as_secs();
+    let mut idle = Duration::ZERO;
     loop {
         // All are cancellation-safe: the connection is polled by reference.
         tokio::select! {
@@ -226,13 +233,12 @@ async fn drive(host: &Host, connection: &Arc<Connection>) {
                 served.as_mut().graceful_shutdown();
             }
             _ = look.tick() => {
-                patience = patience.saturating_sub(1);
-                let silent = patience == 0 && !connection.was_asked();
+                idle = if connection.is_idle() { idle + LOOK } else { Duration::ZERO };
                 let stalled = connection.holds_a_stalled_reader();
                 if stalled {
                     host.telemetry.reader_lagged();
                 }
-                if silent || stalled {
+                if idle >= IDLE || stalled {
                     return connection.cut();
                 }
             }
