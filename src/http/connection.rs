@@ -131,7 +131,6 @@ pub(crate) struct Peer(Arc<Connection>);
 impl Peer {
     /// The peer of a connection on which a request has come.
     pub(crate) fn asking(connection: &Arc<Connection>) -> Self {
-        connection.asked.store(true, Ordering::Relaxed);
         Self(Arc::clone(connection))
     }
 

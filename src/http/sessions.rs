@@ -16,7 +16,7 @@ use super::{
     shapes,
 };
 use crate::{
-    domain::{AgentName, ApprovalPolicy, SessionId, json::ObjectWriter},
+    domain::{AgentName, ApprovalPolicy, Json, Object, SessionId, json::ObjectWriter},
     journal::{SessionQuery, SessionRow},
     scheduler::{Error, NewSession},
 };
@@ -245,7 +245,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::domain::{Object, Timestamp, Workspace};
+    use crate::domain::{Timestamp, Workspace};
 
     #[test]
     fn a_session_is_shown_with_what_its_client_keeps() {
