@@ -99,7 +99,8 @@ impl Connection {
         // Already shut is as good.
         shutdown(&self.stream, Shutdown::Write).ok();
         let drained = timeout(LINGER, async {
-            let mut scratch = [0_u8; 4096];
+            // On the heap: an array would lie in every connection's task for its whole life.
+            let mut scratch = vec![0_u8; 4096];
             while self.stream.readable().await.is_ok() {
                 match self.stream.try_read(&mut scratch) {
                     Ok(0) => return,
