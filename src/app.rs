@@ -3,6 +3,7 @@
 //!
 //! Imports everything; nothing imports it. Holds no behaviour of calls, only their joining.
 
+pub mod offline;
 mod run;
 mod tokens;
 
@@ -167,21 +168,9 @@ impl Builder {
     /// Tools first, so that the masks of agents have something to match.
     async fn registry(&self, tasks: &Tasks) -> anyhow::Result<ToolRegistry> {
         let registry = ToolRegistry::new();
-        let workspace = &self.config.workspace;
-        let settings = WorkspaceSettings {
-            root: workspace.root.clone(),
-            deny_read: workspace.deny_read.clone(),
-            deny_write: workspace.deny_write.clone(),
-            ask_read: workspace.ask_read.clone(),
-            protected: self.config.protected_paths(),
-        };
-        let root = tasks
-            .blocking(move || WorkspaceRoot::open(&settings))
-            .await??;
-        let global = AgentName::global();
-        for (definition, body) in files::builtin(&Arc::new(root), tasks) {
-            registry.register(&global, Tool::new(definition, body)?)?;
-        }
+        let (settings, owned) = (workspace(&self.config), tasks.clone());
+        let shipped = tasks.blocking(move || shipped(&settings, &owned)).await??;
+        registry.register_all(&AgentName::global(), &shipped)?;
         for (scope, tool) in self.tools.iter().filter(|(scope, _)| scope.is_global()) {
             registry.register(scope, Arc::clone(tool))?;
         }
@@ -240,6 +229,25 @@ impl Builder {
         listener.set_nonblocking(true)?;
         Ok(tokio::net::TcpListener::from_std(listener)?)
     }
+}
+
+fn workspace(config: &Config) -> WorkspaceSettings {
+    WorkspaceSettings {
+        root: config.workspace.root.clone(),
+        deny_read: config.workspace.deny_read.clone(),
+        deny_write: config.workspace.deny_write.clone(),
+        ask_read: config.workspace.ask_read.clone(),
+        protected: config.protected_paths(),
+    }
+}
+
+/// The tools that ship, over the workspace. Blocks while the root is opened.
+fn shipped(settings: &WorkspaceSettings, tasks: &Tasks) -> anyhow::Result<Vec<Arc<Tool>>> {
+    let root = Arc::new(WorkspaceRoot::open(settings)?);
+    let tools = files::builtin(&root, tasks).into_iter();
+    tools
+        .map(|(definition, body)| Ok(Tool::new(definition, body)?))
+        .collect()
 }
 
 fn declared(agent: &AgentConfig) -> AgentSpec {

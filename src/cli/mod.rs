@@ -34,7 +34,10 @@ use self::{
     error::Error,
     screen::{ColourWish, Screen},
 };
-use crate::config::{Config, Environment};
+use crate::{
+    app::offline,
+    config::{Config, Environment, Problem},
+};
 
 /// What was asked for.
 #[derive(Debug)]
@@ -125,7 +128,8 @@ fn carry_out(command: &ClientCommand, screen: &mut Screen) -> Result<ExitCode, E
         Action::Serve(_) => Err(Error::Usage("serve is not run here".to_owned())),
         Action::Check(options) => {
             let file = config_file(&options.file, environment);
-            check::run(&Config::load(file.as_deref(), environment), options, screen)
+            let loaded = Config::load(file.as_deref(), environment).and_then(startable);
+            check::run(&loaded, options, screen)
         }
         Action::Call(options) => {
             let Asking { runtime, client } = ask()?;
@@ -176,6 +180,16 @@ async fn until_interrupted(
         end = following => end,
         // Cancellation-safe; a process that cannot hear Ctrl-C is killed by it.
         Ok(()) = tokio::signal::ctrl_c() => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// A configuration that is well formed may still describe what cannot be started.
+fn startable(config: Config) -> Result<Config, Vec<Problem>> {
+    let problems = offline::check(&config);
+    if problems.is_empty() {
+        Ok(config)
+    } else {
+        Err(problems)
     }
 }
 

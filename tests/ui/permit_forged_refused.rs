@@ -3,5 +3,5 @@
 use toold::pipeline::Permit;
 
 fn main() {
-    let _ = Permit { walk: (), tool: () };
+    let _ = Permit {};
 }

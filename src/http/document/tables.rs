@@ -115,7 +115,7 @@ fn told_by(kind: EventType) -> &'static str {
             "a file is about to be written: `{path, digest_before?, digest_after, bytes}`"
         }
         EventType::FsEditIntent => {
-            "a file is about to be edited: `{path, digest_before, digest_after, bytes}`"
+            "a file is about to be edited: `{path, digest_before, digest_after, bytes, replacements}`"
         }
         EventType::ToolState => "a call moved to another stage: `{state}`",
         EventType::ToolProgress => "a body reports: `{message?, progress?, total?}`",

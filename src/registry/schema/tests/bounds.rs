@@ -6,7 +6,7 @@ use super::{super::SchemaError, super::Unlisted, compiled, fits, json, output, r
 use crate::domain::Json;
 
 #[test]
-fn a_pattern_is_matched_in_linear_time() {
+fn c19_a_pattern_is_matched_in_linear_time() {
     let hostile = format!("{:?}", format!("{}!", "a".repeat(40)));
     let long = format!("{:?}", format!("{}!", "a".repeat(100_000)));
     fits(
@@ -24,7 +24,7 @@ fn a_pattern_is_matched_in_linear_time() {
 }
 
 #[test]
-fn a_pattern_that_cannot_be_bounded_is_refused_with_its_reason() {
+fn c19_a_pattern_that_cannot_be_bounded_is_refused_with_its_reason() {
     let cases = [
         (
             r#"{"properties":{"a":{"pattern":"(?=a)\\w+"}}}"#,

@@ -46,7 +46,7 @@ fn a_reference_that_leaves_the_schema_is_refused_where_it_stands() {
 }
 
 #[test]
-fn nothing_is_asked_of_the_network_or_the_file_system() {
+fn c18_nothing_is_asked_of_the_network_or_the_file_system() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
@@ -70,7 +70,7 @@ fn nothing_is_asked_of_the_network_or_the_file_system() {
 }
 
 #[test]
-fn a_cycle_that_consumes_nothing_is_refused() {
+fn c18_a_cycle_that_consumes_nothing_is_refused() {
     let cycles = [
         r##"{"$ref":"#"}"##,
         r##"{"$defs":{"x":{"$ref":"#/$defs/x"}}}"##,
@@ -107,7 +107,7 @@ fn a_cycle_that_consumes_nothing_is_refused() {
 }
 
 #[test]
-fn references_inside_the_schema_and_recursive_trees_work() {
+fn c18_references_inside_the_schema_and_recursive_trees_work() {
     let items = r##"{"type":"object","properties":{"a":{"items":{"type":"integer"}},
         "b":{"$ref":"#/properties/a/items"}}}"##;
     fits(
