@@ -313,6 +313,11 @@ impl Daemon {
             .store()
             .close()
             .await
-            .context("closing the store")
+            .context("closing the store")?;
+        anyhow::ensure!(
+            left == 0,
+            "{left} calls did not come to rest; the next start closes them with the truth"
+        );
+        Ok(())
     }
 }

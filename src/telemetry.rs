@@ -4,6 +4,7 @@
 //! do not mix. Labels are bounded: names of tools that exist, routes as declared, our own words.
 //! Arguments, results and tokens never come here.
 
+use std::io::IsTerminal as _;
 use std::{
     fmt,
     sync::{Arc, atomic::AtomicI64},
@@ -278,17 +279,23 @@ impl Drop for Open {
     }
 }
 
-/// Sends log lines to standard error: `filter` in the syntax of `tracing`'s directives
-/// (`info`, `toold=debug`). Answers whether it took effect: the first call in a process counts,
-/// and a filter that cannot be read falls back to `info`.
-pub fn log_to_stderr(filter: &str) -> bool {
-    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
+/// Sends log lines to standard error, coloured on a terminal: `filter` in the syntax of
+/// `tracing`'s directives (`info`, `toold=debug`). The first call in a process counts.
+///
+/// # Errors
+/// A sentence that says why the filter cannot be read.
+pub fn log_to_stderr(filter: &str) -> Result<(), String> {
+    let filter = EnvFilter::try_new(filter)
+        .map_err(|error| format!("TOOLD_LOG: {filter:?} is not a filter ({error})"))?;
+    // A second subscriber is refused; the first one's lines go on.
     tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .with_target(false)
         .try_init()
-        .is_ok()
+        .ok();
+    Ok(())
 }
 
 #[cfg(test)]

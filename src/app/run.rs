@@ -25,7 +25,7 @@ pub fn serve(config: Config) -> anyhow::Result<()> {
 /// What kept it from starting or from stopping in order.
 pub fn run(builder: Builder) -> anyhow::Result<()> {
     let filter = builder.config.log_filter.clone();
-    telemetry::log_to_stderr(filter.as_deref().unwrap_or(LOG));
+    telemetry::log_to_stderr(filter.as_deref().unwrap_or(LOG)).map_err(anyhow::Error::msg)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("toold")

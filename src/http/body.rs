@@ -19,6 +19,10 @@ use crate::domain::json::{Json, Limits, Object, ReadErrorKind, decode_object, me
 
 /// Longest silence in the middle of a body.
 const SILENCE: Duration = Duration::from_secs(30);
+/// How long a whole body may take to arrive, beside the time for its size.
+const WHOLE: Duration = Duration::from_secs(30);
+/// The slowest rate that a large body may come at, in bytes per second.
+const SLOWEST: u64 = 128 * 1024;
 
 /// Whether a route takes a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +79,14 @@ fn is_json(content_type: &str) -> bool {
 ///
 /// # Errors
 /// `TOO_LARGE` beyond `limit` bytes; `INVALID_REQUEST` for a body that stalls or breaks off.
-pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Problem> {
+pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
+    let whole = WHOLE + Duration::from_secs(limit as u64 / SLOWEST);
+    timeout(whole, collect(body, limit))
+        .await
+        .map_err(|_| stalled())?
+}
+
+async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Problem> {
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large(limit));
     }
@@ -115,7 +126,7 @@ fn too_large(limit: usize) -> Problem {
 }
 
 fn stalled() -> Problem {
-    let detail = format!("the body stalled for {} s", SILENCE.as_secs());
+    let detail = "the body came too slowly: send it without pauses";
     Problem::new(ProblemCode::InvalidRequest, detail)
 }
 

@@ -8,7 +8,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -47,6 +47,7 @@ pub(crate) enum Protocol {
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
+    answering: AtomicUsize,
     /// Bytes that the system took from us.
     written: AtomicU64,
     /// … at the last look.
@@ -72,6 +73,7 @@ impl Connection {
         set_tcp_user_timeout(&stream, u32::try_from(DEAF.as_millis()).unwrap_or(u32::MAX))?;
         Ok(Arc::new(Self {
             stream,
+            answering: AtomicUsize::new(0),
             written: AtomicU64::new(0),
             seen: AtomicU64::new(0),
             readers: Mutex::default(),
@@ -98,6 +100,19 @@ impl Connection {
             }
         };
         self.stream.async_io(Interest::READABLE, look).await
+    }
+
+    /// Counts a request as being answered until the guard is dropped.
+    pub(crate) fn answering(self: &Arc<Self>) -> Answering {
+        self.answering.fetch_add(1, Ordering::AcqRel);
+        Answering(Arc::clone(self))
+    }
+
+    /// Whether no request is being answered, no stream is open and, since the last look, no byte
+    /// of an answer left.
+    pub(crate) fn is_idle(&self) -> bool {
+        let moves = self.written.load(Ordering::Relaxed) != self.seen.load(Ordering::Relaxed);
+        !moves && self.answering.load(Ordering::Acquire) == 0 && self.lock().is_empty()
     }
 
     /// Whether a stream on this connection has been lagging for some looks while the client took
@@ -182,6 +197,16 @@ impl Peer {
             connection: Arc::clone(&self.0),
             number,
         }
+    }
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub(crate) struct Answering(Arc<Connection>);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.answering.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

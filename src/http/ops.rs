@@ -87,6 +87,9 @@ async fn readiness(state: &HttpState) -> Readiness {
     if state.scheduler.draining() {
         return Readiness::Draining;
     }
+    if state.scheduler.store_failing() {
+        return Readiness::StoreUnavailable;
+    }
     match timeout(STORE_TIME, state.journal.store().bounds(None)).await {
         Ok(Ok(_)) => Readiness::Ready,
         Ok(Err(_)) | Err(_) => Readiness::StoreUnavailable,

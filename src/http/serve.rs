@@ -29,8 +29,10 @@ use super::{
 };
 use crate::{tasks::Tasks, telemetry::Telemetry};
 
-/// How long a header may take to arrive; also how long a connection may idle between requests.
-const HEADER_TIME: Duration = Duration::from_secs(75);
+/// How long a header may take to arrive.
+const HEADER_TIME: Duration = Duration::from_secs(30);
+/// How long a connection may hold its slot without a request, whatever the protocol.
+const IDLE: Duration = Duration::from_secs(75);
 /// Between two looks at a connection from outside.
 const LOOK: Duration = Duration::from_secs(2);
 /// Pause after the system refused a socket, mostly because descriptors ran out.
@@ -211,27 +213,25 @@ async fn drive(host: &Host, connection: &Arc<Connection>) {
         spoken = timeout(HEADER_TIME, connection.speaks()) => spoken,
     };
     let Ok(Ok(protocol)) = spoken else { return };
-    let (router, peer) = (host.router.clone(), Peer::of(connection));
+    let (router, own) = (host.router.clone(), Arc::clone(connection));
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(peer.clone());
+        request.extensions_mut().insert(Peer::of(&own));
         let answer = router.clone().call(request);
-        async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
+        let answering = own.answering();
+        async move {
+            let answer = answer.await.unwrap_or_else(|never| match never {});
+            drop(answering);
+            Ok::<_, Infallible>(answer)
+        }
     });
     let io = TokioIo::new(Wire(Arc::clone(connection)));
     match protocol {
-        Protocol::Http1 => {
-            tend(
-                host.http1.serve_connection(io, service),
-                &stopping,
-                connection,
-            )
-            .await;
-        }
+        Protocol::Http1 => tend(host, connection, host.http1.serve_connection(io, service)).await,
         // On the heap: it is the larger one and the rarer one.
         Protocol::Http2 => {
             let served = host.http2.serve_connection(io, service);
-            Box::pin(tend(served, &stopping, connection)).await;
+            Box::pin(tend(host, connection, served)).await;
         }
     }
 }
@@ -263,19 +263,22 @@ where
     }
 }
 
-/// Drives a connection, winds it up when the daemon stops, and ends it when one of its readers
-/// stalls.
-async fn tend(served: impl Served, stopping: &CancellationToken, connection: &Connection) {
+/// Drives a connection, winds it up when the daemon stops, and ends it when it idles or when one
+/// of its readers stalls.
+async fn tend(host: &Host, connection: &Connection, served: impl Served) {
     let mut served = std::pin::pin!(served);
+    let stopping = host.tasks.stopping();
     let mut is_winding_up = false;
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut idle = Duration::ZERO;
     loop {
         // All are cancellation-safe: the connection is polled by reference.
         tokio::select! {
             ended = served.as_mut() => {
                 if let Err(error) = ended {
-                    tracing::debug!(error = &error as &dyn std::error::Error, "connection ended early");
+                    let error = &error as &dyn std::error::Error;
+                    tracing::debug!(error, "connection ended early");
                 }
                 return;
             }
@@ -284,7 +287,12 @@ async fn tend(served: impl Served, stopping: &CancellationToken, connection: &Co
                 served.as_mut().wind_up();
             }
             _ = look.tick() => {
-                if connection.holds_a_stalled_reader() {
+                idle = if connection.is_idle() { idle + LOOK } else { Duration::ZERO };
+                let stalled = connection.holds_a_stalled_reader();
+                if stalled {
+                    host.telemetry.reader_lagged();
+                }
+                if idle >= IDLE || stalled {
                     return connection.cut();
                 }
             }

@@ -16,13 +16,26 @@ use super::{
     shapes,
 };
 use crate::{
-    domain::{AgentName, ApprovalPolicy, SessionId, json::ObjectWriter},
+    domain::{AgentName, ApprovalPolicy, Json, Object, SessionId, json::ObjectWriter},
     journal::{SessionQuery, SessionRow},
     scheduler::{Error, NewSession},
 };
 
 /// Rows that are looked at for one page of a filtered list; a page may so be short.
 const LOOKED_AT: usize = 5000;
+
+/// Most metadata of a session, in bytes of its compact form.
+const MAX_METADATA: usize = 64 * 1024;
+
+/// Metadata stays in memory with its session and is in every list of sessions.
+fn within_bound(metadata: &Object) -> Result<(), Problem> {
+    let size = Json::Object(metadata.clone()).to_text().len();
+    if size <= MAX_METADATA {
+        return Ok(());
+    }
+    let detail = format!("metadata has {size} bytes; at most {MAX_METADATA} are kept");
+    Err(Problem::new(ProblemCode::InvalidRequest, detail).at("/metadata"))
+}
 
 /// Body of `POST /v1/sessions`; `metadata` is read apart, because its members are free.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -64,6 +77,7 @@ pub(crate) struct CancelRequest {
 pub(crate) async fn open(state: HttpState, request: Admitted) -> Result<Response, Problem> {
     let mut members = request.members()?;
     let metadata = members.take_object("metadata")?;
+    within_bound(&metadata)?;
     let body: OpenRequest = members.decode()?;
     let agent = body.agent.unwrap_or_else(AgentName::default_agent);
     let new = NewSession {
@@ -231,7 +245,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::domain::{Object, Timestamp, Workspace};
+    use crate::domain::{Timestamp, Workspace};
 
     #[test]
     fn a_session_is_shown_with_what_its_client_keeps() {

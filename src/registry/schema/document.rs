@@ -336,6 +336,9 @@ impl<'d> Walk<'d> {
 
     /// Refuses references, from `first` on, that name a document outside.
     fn stay_inside(&self, first: usize) -> Result<(), SchemaError> {
+        if self.references.len() <= first {
+            return Ok(());
+        }
         let inside: HashSet<&str> = self
             .bases
             .iter()

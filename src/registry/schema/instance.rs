@@ -258,7 +258,7 @@ impl JsonNumber for &Number {
     }
 
     fn is_integer(&self) -> bool {
-        self.is_integral()
+        self.as_i64().is_some() || self.is_integral()
     }
 }
 

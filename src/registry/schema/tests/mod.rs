@@ -1,5 +1,6 @@
 //! Schemas from the outside: what is refused at registration, and what values are told.
 
+mod agreement;
 mod bounds;
 mod numbers;
 mod paths;
