@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::net::{Shutdown, shutdown, sockopt::set_tcp_user_timeout};
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown, sockopt::set_tcp_user_timeout};
 use tokio::{
     io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
     net::TcpStream,
@@ -30,6 +30,18 @@ const PATIENCE: u8 = 5;
 /// How long a closing connection still takes in what the client had under way, so that the
 /// answer is read before the reset.
 const LINGER: Duration = Duration::from_secs(1);
+
+/// What an HTTP/2 connection with prior knowledge begins with (RFC 9113 §3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// What a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// HTTP/1.1, or whatever else: the machinery says what it thinks of it.
+    Http1,
+    /// HTTP/2, by its preface.
+    Http2,
+}
 
 /// A connection, as its requests and its driver share it.
 #[derive(Debug)]
@@ -68,15 +80,39 @@ impl Connection {
         }))
     }
 
+    /// Which protocol the client begins to speak; takes nothing out of the socket, so that the
+    /// machinery's buffers stay as small as they begin. Waits for the first bytes.
+    /// Cancellation-safe.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub(crate) async fn speaks(&self) -> io::Result<Protocol> {
+        let look = || {
+            let mut start = [0_u8; PREFACE.len()];
+            let (_, read) = recv(&self.stream, &mut start, RecvFlags::PEEK)?;
+            match start.get(..read) {
+                Some(whole) if whole == PREFACE => Ok(Protocol::Http2),
+                // Seen before the readiness is cleared, so that more bytes wake this again.
+                Some(part) if !part.is_empty() && PREFACE.starts_with(part) => {
+                    Err(io::ErrorKind::WouldBlock.into())
+                }
+                Some(_) | None => Ok(Protocol::Http1),
+            }
+        };
+        self.stream.async_io(Interest::READABLE, look).await
+    }
+
     /// Counts a request as being answered until the guard is dropped.
     pub(crate) fn answering(self: &Arc<Self>) -> Answering {
         self.answering.fetch_add(1, Ordering::AcqRel);
         Answering(Arc::clone(self))
     }
 
-    /// Whether no request is being answered and no stream is open.
+    /// Whether no request is being answered, no stream is open and, since the last look, no byte
+    /// of an answer left.
     pub(crate) fn is_idle(&self) -> bool {
-        self.answering.load(Ordering::Acquire) == 0 && self.lock().is_empty()
+        let moves = self.written.load(Ordering::Relaxed) != self.seen.load(Ordering::Relaxed);
+        !moves && self.answering.load(Ordering::Acquire) == 0 && self.lock().is_empty()
     }
 
     /// Whether a stream on this connection has been lagging for some looks while the client took
@@ -130,8 +166,8 @@ impl Connection {
 pub(crate) struct Peer(Arc<Connection>);
 
 impl Peer {
-    /// The peer of a connection on which a request has come.
-    pub(crate) fn asking(connection: &Arc<Connection>) -> Self {
+    /// The peer at the other end of a connection.
+    pub(crate) fn of(connection: &Arc<Connection>) -> Self {
         Self(Arc::clone(connection))
     }
 
@@ -264,7 +300,7 @@ impl AsyncWrite for Wire {
 
 #[cfg(test)]
 mod tests {
-    use tokio::net::TcpListener;
+    use tokio::{io::AsyncWriteExt as _, net::TcpListener};
 
     use super::*;
     use crate::{
@@ -294,7 +330,7 @@ mod tests {
     #[tokio::test]
     async fn c15_a_reader_is_stalled_when_it_lags_and_takes_nothing_for_some_looks() {
         let (connection, _client) = pair().await;
-        let peer = Peer::asking(&connection);
+        let peer = Peer::of(&connection);
         let tail = Tail::new(TailLimits {
             events: 2,
             bytes: 1 << 20,
@@ -316,6 +352,31 @@ mod tests {
         );
         drop(other);
         assert!(!looks(), "none is left");
+    }
+
+    #[tokio::test]
+    async fn the_protocol_is_told_by_the_first_bytes_however_they_come() {
+        let (h1, mut client) = pair().await;
+        client.write_all(b"P").await.unwrap();
+        let early = timeout(Duration::from_millis(50), h1.speaks()).await;
+        assert!(early.is_err(), "`P` may begin both");
+        client.write_all(b"OST / HTTP/1.1\r\n").await.unwrap();
+        assert_eq!(h1.speaks().await.unwrap(), Protocol::Http1);
+
+        let (h2, mut client) = pair().await;
+        let told = async {
+            for byte in PREFACE {
+                client.write_all(&[*byte]).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+            client
+        };
+        let (spoken, _client) = tokio::join!(h2.speaks(), told);
+        assert_eq!(spoken.unwrap(), Protocol::Http2);
+
+        let (gone, client) = pair().await;
+        drop(client);
+        assert_eq!(gone.speaks().await.unwrap(), Protocol::Http1);
     }
 
     #[tokio::test]

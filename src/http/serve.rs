@@ -4,14 +4,16 @@
 //! client that has ended its sending side, and because a connection that stalls must be cut from
 //! outside.
 
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
 use axum::{Router, body::Body, http::Request};
-use hyper::{body::Incoming, rt::Executor, service::service_fn};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::conn::auto::Builder,
+use hyper::{
+    body::Incoming,
+    rt::Executor,
+    server::conn::{http1, http2},
+    service::{HttpService, service_fn},
 };
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -22,7 +24,7 @@ use tower::Service as _;
 
 use super::{
     HttpState,
-    connection::{Connection, Peer, Wire},
+    connection::{Connection, Peer, Protocol, Wire},
     request::MAX_HEADER,
 };
 use crate::{tasks::Tasks, telemetry::Telemetry};
@@ -75,14 +77,8 @@ impl Serving {
         slots: usize,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let (connections, cut) = (Tasks::new(), CancellationToken::new());
-        let host = Host {
-            router,
-            protocol: protocol(&connections),
-            tasks: connections.clone(),
-            telemetry,
-            cut: cut.clone(),
-        };
+        let host = Host::new(router, telemetry);
+        let (connections, cut) = (host.tasks.clone(), host.cut.clone());
         let slots = Arc::new(Semaphore::new(slots));
         drop(connections.spawn(accept(listener, Arc::new(host), slots)));
         Ok(Self {
@@ -116,7 +112,8 @@ impl Serving {
 /// What every connection needs.
 struct Host {
     router: Router,
-    protocol: Builder<Owned>,
+    http1: http1::Builder,
+    http2: http2::Builder<Owned>,
     tasks: Tasks,
     telemetry: Telemetry,
     cut: CancellationToken,
@@ -136,24 +133,33 @@ where
     }
 }
 
-fn protocol(tasks: &Tasks) -> Builder<Owned> {
-    let mut builder = Builder::new(Owned(tasks.clone()));
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .half_close(true)
-        .header_read_timeout(HEADER_TIME)
-        .max_headers(MAX_FIELDS)
-        // Twice the bound that the gate enforces, so that most are refused with a document.
-        .max_buf_size(2 * MAX_HEADER);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(PING)
-        .keep_alive_timeout(PING)
-        .max_concurrent_streams(MAX_STREAMS)
-        .max_header_list_size(u32::try_from(2 * MAX_HEADER).unwrap_or(u32::MAX));
-    builder
+impl Host {
+    fn new(router: Router, telemetry: Telemetry) -> Self {
+        let tasks = Tasks::new();
+        let mut http1 = http1::Builder::new();
+        http1
+            .timer(TokioTimer::new())
+            .half_close(true)
+            .header_read_timeout(HEADER_TIME)
+            .max_headers(MAX_FIELDS)
+            // Twice the bound that the gate enforces, so that most are refused with a document.
+            .max_buf_size(2 * MAX_HEADER);
+        let mut http2 = http2::Builder::new(Owned(tasks.clone()));
+        http2
+            .timer(TokioTimer::new())
+            .keep_alive_interval(PING)
+            .keep_alive_timeout(PING)
+            .max_concurrent_streams(MAX_STREAMS)
+            .max_header_list_size(u32::try_from(2 * MAX_HEADER).unwrap_or(u32::MAX));
+        Self {
+            router,
+            http1,
+            http2,
+            tasks,
+            telemetry,
+            cut: CancellationToken::new(),
+        }
+    }
 }
 
 /// Accepts until the group is asked to stop. More connections than there are slots wait in the
@@ -200,12 +206,19 @@ async fn connection(host: Arc<Host>, stream: TcpStream, slot: OwnedSemaphorePerm
 
 /// Serves the requests of one connection until it ends.
 async fn drive(host: &Host, connection: &Arc<Connection>) {
-    let router = host.router.clone();
-    let service = service_fn(|request: Request<Incoming>| {
+    let stopping = host.tasks.stopping();
+    // Both are cancellation-safe: nothing is taken out of the socket.
+    let spoken = tokio::select! {
+        () = stopping.cancelled() => return,
+        spoken = timeout(HEADER_TIME, connection.speaks()) => spoken,
+    };
+    let Ok(Ok(protocol)) = spoken else { return };
+    let (router, own) = (host.router.clone(), Arc::clone(connection));
+    let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(Peer::asking(connection));
+        request.extensions_mut().insert(Peer::of(&own));
         let answer = router.clone().call(request);
-        let answering = connection.answering();
+        let answering = own.answering();
         async move {
             let answer = answer.await.unwrap_or_else(|never| match never {});
             drop(answering);
@@ -213,9 +226,49 @@ async fn drive(host: &Host, connection: &Arc<Connection>) {
         }
     });
     let io = TokioIo::new(Wire(Arc::clone(connection)));
-    let mut served = std::pin::pin!(host.protocol.serve_connection(io, service));
+    match protocol {
+        Protocol::Http1 => tend(host, connection, host.http1.serve_connection(io, service)).await,
+        // On the heap: it is the larger one and the rarer one.
+        Protocol::Http2 => {
+            let served = host.http2.serve_connection(io, service);
+            Box::pin(tend(host, connection, served)).await;
+        }
+    }
+}
+
+/// A connection that can be asked to end in order.
+trait Served: Future<Output = hyper::Result<()>> {
+    /// Lets what is being answered finish, and then ends.
+    fn wind_up(self: Pin<&mut Self>);
+}
+
+type Io = TokioIo<Wire>;
+
+impl<S> Served for http1::Connection<Io, S>
+where
+    S: HttpService<Incoming, ResBody = Body, Error = Infallible>,
+{
+    fn wind_up(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+impl<S> Served for http2::Connection<Io, S, Owned>
+where
+    S: HttpService<Incoming, ResBody = Body, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    fn wind_up(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+/// Drives a connection, winds it up when the daemon stops, and ends it when it idles or when one
+/// of its readers stalls.
+async fn tend(host: &Host, connection: &Connection, served: impl Served) {
+    let mut served = std::pin::pin!(served);
     let stopping = host.tasks.stopping();
-    let mut asked_to_stop = false;
+    let mut is_winding_up = false;
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut idle = Duration::ZERO;
@@ -224,13 +277,14 @@ async fn drive(host: &Host, connection: &Arc<Connection>) {
         tokio::select! {
             ended = served.as_mut() => {
                 if let Err(error) = ended {
-                    tracing::debug!(error = &*error, "connection ended early");
+                    let error = &error as &dyn std::error::Error;
+                    tracing::debug!(error, "connection ended early");
                 }
                 return;
             }
-            () = stopping.cancelled(), if !asked_to_stop => {
-                asked_to_stop = true;
-                served.as_mut().graceful_shutdown();
+            () = stopping.cancelled(), if !is_winding_up => {
+                is_winding_up = true;
+                served.as_mut().wind_up();
             }
             _ = look.tick() => {
                 idle = if connection.is_idle() { idle + LOOK } else { Duration::ZERO };
