@@ -200,7 +200,7 @@ impl Telemetry {
         self.0.lagged.inc();
     }
 
-    /// A commit group became durable this long after its first append was queued.
+    /// A result became durable this long after its append was queued.
     pub fn appended(&self, took: Duration) {
         self.0.appends.observe(took.as_secs_f64());
     }
@@ -255,7 +255,7 @@ impl Metrics {
         );
         registry.register(
             "journal_append_seconds",
-            "From queueing an append to its being durable",
+            "From queueing the append of a result to its being durable",
             self.appends.clone(),
         );
     }

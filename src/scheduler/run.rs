@@ -209,9 +209,14 @@ impl Run {
     /// and the append is tried again; when the store is closed, recovery closes the call.
     async fn settle(&self, frozen: &Frozen) {
         let mut pause = RETRY_FIRST;
+        let parts = &self.scheduler.0.parts;
         loop {
+            let queued = parts.clock.monotonic();
             match frozen.settle().await {
                 Ok(Some(settled)) => {
+                    parts
+                        .telemetry
+                        .appended(parts.clock.monotonic().since(queued));
                     self.entry.progress.enter(crate::domain::CallState::Settled);
                     return self.entry.enter(Phase::Settled(Arc::new(settled)));
                 }

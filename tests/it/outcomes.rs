@@ -292,3 +292,20 @@ fn a_timing_says_where_the_time_went() {
         assert!(timing("body_ms") > 0.0, "{result}");
     });
 }
+
+#[test]
+fn the_figures_count_what_happened() {
+    story(async {
+        let daemon = Daemon::start();
+        let agent = daemon.agent();
+        let session = agent.session().await;
+        agent.call(&session, "m", "echo", "{}").await.expect(200);
+        let figures = daemon.operator().get("/metrics").await.expect(200).text;
+        for line in [
+            r#"toold_calls_total{tool="echo",outcome="success"} 1"#,
+            "toold_journal_append_seconds_count 1",
+        ] {
+            assert!(figures.contains(line), "{line} is not in\n{figures}");
+        }
+    });
+}
