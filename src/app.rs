@@ -111,7 +111,9 @@ impl Builder {
         tokens::prepare(&mut self.config)?;
         let journal = self.journal()?;
         let registry = self.registry(&tasks).await?;
-        http::restore_agents(&registry, &journal)
+        let configured = self.config.agents.iter().map(|agent| agent.name.clone());
+        let configured = configured.collect();
+        http::restore_agents(&registry, &journal, &configured)
             .await
             .context("agents of the store")?;
         announce_changes(&registry, &journal);
@@ -131,6 +133,7 @@ impl Builder {
             streams: config.streams,
             scheduler: scheduler.clone(),
             registry,
+            configured,
             journal: journal.clone(),
             telemetry,
             clock: self.clock,

@@ -3,7 +3,7 @@
 //!
 //! Imports `domain`, `journal`, `registry`. A registration is visible and durable, or neither.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use axum::{http::StatusCode, response::Response};
 use serde::Deserialize;
@@ -103,6 +103,7 @@ pub(crate) async fn put(state: HttpState, request: Admitted) -> Result<Response,
     let body: AgentRequest = request.decode()?;
     let spec = body.spec(request.agent()?)?;
     may_inherit(&request, &spec)?;
+    not_configured(&state, &spec.name)?;
     let status = durably(&state, Change::Put(spec.clone())).await?;
     Ok(answer::object(status, |w| write(&spec, w)))
 }
@@ -125,8 +126,22 @@ fn may_inherit(request: &Admitted, spec: &AgentSpec) -> Result<(), Problem> {
 /// `DELETE /v1/agents/{agent}`
 pub(crate) async fn delete(state: HttpState, request: Admitted) -> Result<Response, Problem> {
     let agent = visible(&state, &request)?.spec().name.clone();
+    not_configured(&state, &agent)?;
     let status = durably(&state, Change::Delete(agent)).await?;
     Ok(answer::empty(status))
+}
+
+/// What the configuration declares is changed there: a change here would be undone, or silently
+/// outlive the file, at the next start.
+fn not_configured(state: &HttpState, agent: &AgentName) -> Result<(), Problem> {
+    if !state.configured.contains(agent) {
+        return Ok(());
+    }
+    let detail = format!(
+        "the agent is declared in the configuration; change [agents.{agent}] there, or register \
+         one under another name"
+    );
+    Err(Problem::new(ProblemCode::Forbidden, detail))
 }
 
 #[derive(Debug)]
@@ -198,17 +213,23 @@ fn undo(registry: &ToolRegistry, name: &AgentName, before: Option<AgentSpec>) {
 }
 
 /// Registers again the agents that were registered over HTTP, parents first; how many. One that
-/// no longer can be, because of what else changed, is logged and left out.
+/// no longer can be, because of what else changed, is logged and left out; so is one that the
+/// configuration declares (`configured`), which wins.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub async fn restore_agents(
     registry: &ToolRegistry,
     journal: &Journal,
+    configured: &HashSet<AgentName>,
 ) -> Result<usize, journal::Error> {
     let mut waiting = Vec::new();
     for (name, body) in journal.store().documents(DocumentKind::Agent).await? {
         match stored_spec(&name, &body) {
+            Ok(spec) if configured.contains(&spec.name) => tracing::warn!(
+                agent = name,
+                "an agent registered over HTTP is now declared in the configuration, which is used"
+            ),
             Ok(spec) => waiting.push(spec),
             Err(why) => tracing::error!(agent = name, why, "a registered agent cannot be read"),
         }

@@ -269,11 +269,10 @@ pub(crate) async fn list(state: HttpState, request: Admitted) -> Result<Response
     let row = sessions::visible(&state, &request).await?;
     let query = request.query();
     let wanted = query.text("state").map(state_of).transpose()?;
-    let limit = query.limit();
     let rows = CallQuery {
         session: row.id,
         after: query.number("cursor").unwrap_or(0),
-        limit: limit + 1,
+        limit: query.limit(),
         nested: if query.is_set("nested") {
             Nested::Shown
         } else {
@@ -281,16 +280,11 @@ pub(crate) async fn list(state: HttpState, request: Admitted) -> Result<Response
         },
         settled: wanted.map(|state| state == CallState::Settled),
     };
-    let mut records = state.scheduler.records(rows).await?;
-    let more = records.len() > limit;
-    records.truncate(limit);
-    let next = records
-        .last()
-        .filter(|_| more)
-        .map(|record| record.row.accepted);
-    records.retain(|record| wanted.is_none_or(|state| record.state == state));
-    Ok(answer::page(next, |items| {
-        for record in &records {
+    let mut page = state.scheduler.records(rows).await?;
+    page.records
+        .retain(|record| wanted.is_none_or(|state| record.state == state));
+    Ok(answer::page(page.next, |items| {
+        for record in &page.records {
             items.nested(|w| CallRecord::write(record, w));
         }
     }))

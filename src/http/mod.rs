@@ -32,7 +32,7 @@ mod sessions;
 mod shapes;
 mod sse;
 
-use std::{ops::Deref, sync::Arc};
+use std::{collections::HashSet, ops::Deref, sync::Arc};
 
 use axum::body::Bytes;
 use tokio::sync::Semaphore;
@@ -47,7 +47,7 @@ pub use serve::Serving;
 
 use crate::{
     config::{Auth, Server, Streams},
-    domain::Clock,
+    domain::{AgentName, Clock},
     journal::Journal,
     registry::ToolRegistry,
     scheduler::Scheduler,
@@ -68,6 +68,8 @@ pub struct Parts {
     pub scheduler: Scheduler,
     /// Agents and tools.
     pub registry: ToolRegistry,
+    /// Agents that the configuration declares: not changed over HTTP.
+    pub configured: HashSet<AgentName>,
     /// The event log.
     pub journal: Journal,
     /// Figures.
@@ -90,6 +92,7 @@ pub struct Shared {
     pub(crate) streams: Streams,
     pub(crate) scheduler: Scheduler,
     pub(crate) registry: ToolRegistry,
+    pub(crate) configured: HashSet<AgentName>,
     pub(crate) journal: Journal,
     pub(crate) telemetry: Telemetry,
     pub(crate) clock: Arc<dyn Clock>,
@@ -112,6 +115,7 @@ impl HttpState {
             streams: parts.streams,
             scheduler: parts.scheduler,
             registry: parts.registry,
+            configured: parts.configured,
             journal: parts.journal,
             telemetry: parts.telemetry,
             clock: parts.clock,

@@ -11,6 +11,18 @@ use crate::{
     journal::{CallQuery, CallRow, Recorded},
 };
 
+/// Bytes of events (`tool/call` and `tool/result`) from which a page of records ends.
+pub const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Some records of a session.
+#[derive(Debug, Clone, Default)]
+pub struct RecordPage {
+    /// In the order of their accept.
+    pub records: Vec<CallRecord>,
+    /// The `after` of the next page, when there is more.
+    pub next: Option<u64>,
+}
+
 /// A call's record, complete.
 #[derive(Debug, Clone)]
 pub struct CallRecord {
@@ -78,7 +90,7 @@ impl Scheduler {
     /// [`Error::UnknownSession`], [`Error::UnknownCall`], [`Error::Store`].
     pub async fn record(&self, session: &SessionId, call: &CallId) -> Result<CallRecord, Error> {
         let row = self.row(session, call).await?;
-        self.complete(row).await
+        Ok(self.complete(row).await?.0)
     }
 
     /// A handle to wait on an existing call.
@@ -96,18 +108,28 @@ impl Scheduler {
         self.of_row(&row).await
     }
 
-    /// Records of a session's calls, in the order of their accept.
+    /// Records of a session's calls, in the order of their accept: at most `query.limit`, and no
+    /// more behind the one that brings arguments and results to [`PAGE_BYTES`].
     ///
     /// # Errors
     /// [`Error::UnknownSession`], [`Error::Store`].
-    pub async fn records(&self, query: CallQuery) -> Result<Vec<CallRecord>, Error> {
+    pub async fn records(&self, mut query: CallQuery) -> Result<RecordPage, Error> {
         self.load(&query.session).await?;
+        let limit = query.limit;
+        query.limit = limit.saturating_add(1);
         let rows = self.0.parts.journal.store().calls(query).await?;
-        let mut records = Vec::with_capacity(rows.len());
+        let mut page = RecordPage::default();
+        let mut bytes = 0;
         for row in rows {
-            records.push(self.complete(row).await?);
+            if page.records.len() >= limit || bytes >= PAGE_BYTES {
+                page.next = page.records.last().map(|record| record.row.accepted);
+                break;
+            }
+            let (record, size) = self.complete(row).await?;
+            bytes += size;
+            page.records.push(record);
         }
-        Ok(records)
+        Ok(page)
     }
 
     /// Asks a call to stop and answers its record as it stands then.
@@ -147,7 +169,8 @@ impl Scheduler {
             .ok_or(Error::UnknownCall)
     }
 
-    async fn complete(&self, row: CallRow) -> Result<CallRecord, Error> {
+    /// The record of a row, and the bytes of its events.
+    async fn complete(&self, row: CallRow) -> Result<(CallRecord, usize), Error> {
         let accepted = self
             .event(Some(row.accepted))
             .await?
@@ -159,7 +182,9 @@ impl Scheduler {
             (None, Some(entry)) => entry.progress.state(),
             (Some(_), _) | (None, None) => CallState::Settled,
         };
-        Ok(CallRecord {
+        let sizes = [Some(&accepted), settled.as_ref()];
+        let bytes = sizes.into_iter().flatten().map(|e| e.frame.len()).sum();
+        let record = CallRecord {
             call: Json::read(&accepted.frame.data(), &Limits::default()).unwrap_or_default(),
             created_at: time_of(&accepted),
             started_at: started.as_deref().map(time_of),
@@ -172,7 +197,8 @@ impl Scheduler {
                 state
             },
             row,
-        })
+        };
+        Ok((record, bytes))
     }
 
     async fn event(&self, id: Option<u64>) -> Result<Option<std::sync::Arc<Recorded>>, Error> {

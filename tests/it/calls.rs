@@ -375,3 +375,37 @@ fn ending_a_session_cancels_what_runs_and_keeps_what_was() {
         );
     });
 }
+
+#[test]
+fn pages_of_calls_are_bounded_in_bytes_and_lose_nothing() {
+    const CALLS: usize = 12;
+    story(async {
+        let daemon = Daemon::start();
+        let agent = daemon.agent();
+        let session = agent.session().await;
+        let big = format!(r#"{{"text":"{}"}}"#, "x".repeat(1_000_000));
+        for n in 0..CALLS {
+            let id = format!("c{n}");
+            agent.call(&session, &id, "echo", &big).await.expect(200);
+        }
+        let (mut seen, mut pages, mut cursor) = (Vec::new(), 0, String::new());
+        loop {
+            let path = format!("/v1/sessions/{session}/calls?limit=50{cursor}");
+            let page = agent.get(&path).await.expect(200);
+            // what fills the page, and the one call that reaches the bound
+            assert!(page.text.len() < 7_000_000, "{}", page.text.len());
+            let page = page.json();
+            pages += 1;
+            for call in page["items"].as_array().unwrap() {
+                seen.push(call["call_id"].as_str().unwrap().to_owned());
+            }
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        let all: Vec<_> = (0..CALLS).map(|n| format!("c{n}")).collect();
+        assert_eq!(seen, all);
+        assert!(pages > 2, "{pages}");
+    });
+}

@@ -116,3 +116,29 @@ fn configured_agents_inherit_through_their_chain() {
         assert_eq!(seen["items"].as_array().unwrap().len(), 1);
     });
 }
+
+#[test]
+fn a_configured_agent_is_changed_in_the_file_alone() {
+    const ROUTE: &str = "/v1/agents/coder";
+    story(async {
+        let mut daemon = Daemon::start();
+        let operator = daemon.operator();
+        let open = operator.json(Method::PUT, ROUTE, r#"{"restrict":{"deny":["echo"]}}"#);
+        operator.send(open).await.expect(201);
+        daemon.kill();
+        daemon.restart_with("[agents.coder]\nrestrict = { allow = [\"read_file\"] }");
+        let operator = daemon.operator();
+        let tools = async || operator.get("/v1/tools?agent=coder").await.expect(200);
+        let of_file = tools().await.text;
+        assert!(of_file.contains("read_file"), "the file wins: {of_file}");
+        assert!(!of_file.contains("list_dir"), "the file wins: {of_file}");
+        assert!(daemon.log().contains("declared in the configuration"));
+        let put = operator.json(Method::PUT, ROUTE, "{}");
+        let refused = [operator.send(put).await, operator.delete(ROUTE).await];
+        for answer in refused {
+            let answer = answer.expect(403);
+            assert!(answer.text.contains("[agents.coder]"), "{}", answer.text);
+        }
+        assert_eq!(tools().await.text, of_file);
+    });
+}

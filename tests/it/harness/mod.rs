@@ -82,6 +82,12 @@ impl Daemon {
         self.url = url;
     }
 
+    /// Starts it again with other further sections.
+    pub(crate) fn restart_with(&mut self, rest: &'static str) {
+        self.extra.rest = rest;
+        self.restart();
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: &str) {
         let sent = Command::new("kill")
