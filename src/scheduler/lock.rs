@@ -25,6 +25,11 @@ impl Claimant {
     fn is_inside(&self, other: ExecutionId) -> bool {
         self.id == other || self.ancestors.contains(&other)
     }
+
+    /// Itself and what it runs inside of.
+    fn executions(&self) -> impl Iterator<Item = ExecutionId> {
+        std::iter::once(self.id).chain(self.ancestors.iter().copied())
+    }
 }
 
 /// All locks of the daemon. Cloning shares them.
@@ -34,7 +39,17 @@ pub(super) struct Locks(Arc<Mutex<Table>>);
 #[derive(Debug, Default)]
 struct Table {
     next: u64,
-    keys: HashMap<String, Key>,
+    keys: HashMap<Arc<str>, Key>,
+    /// The claims that wait, under each execution that cannot end before they are granted: who
+    /// claims, and what that runs inside of.
+    waits: HashMap<ExecutionId, HashMap<u64, Wait>>,
+}
+
+/// A claim that waits.
+#[derive(Debug, Clone)]
+struct Wait {
+    key: Arc<str>,
+    claimant: Claimant,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +69,7 @@ struct Waiter {
 #[derive(Debug)]
 pub(super) struct Lock {
     locks: Locks,
-    key: String,
+    key: Arc<str>,
     id: u64,
     grant: Option<oneshot::Receiver<()>>,
 }
@@ -66,6 +81,7 @@ pub(super) struct WouldDeadlock;
 impl Locks {
     /// Claims a key behind everybody who waits for it.
     pub(super) fn claim(&self, key: String, claimant: Claimant) -> Result<Lock, WouldDeadlock> {
+        let key: Arc<str> = key.into();
         let mut table = self.lock();
         if table.closes_circle(&key, &claimant) {
             return Err(WouldDeadlock);
@@ -73,13 +89,21 @@ impl Locks {
         let id = table.next;
         table.next += 1;
         let (grant, granted) = oneshot::channel();
-        let entry = table.keys.entry(key.clone()).or_default();
+        let wait = Wait {
+            key: Arc::clone(&key),
+            claimant: claimant.clone(),
+        };
+        for execution in claimant.executions() {
+            let of_execution = table.waits.entry(execution).or_default();
+            of_execution.insert(id, wait.clone());
+        }
+        let entry = table.keys.entry(Arc::clone(&key)).or_default();
         entry.waiting.push_back(Waiter {
             id,
             claimant,
             grant,
         });
-        let ready = entry.admit();
+        let ready = table.admit(&key);
         drop(table);
         wake(ready);
         Ok(Lock {
@@ -101,11 +125,11 @@ impl Locks {
             return;
         };
         entry.holding.retain(|(held, _)| *held != id);
-        entry.waiting.retain(|waiter| waiter.id != id);
-        let ready = entry.admit();
-        if entry.holding.is_empty() && entry.waiting.is_empty() {
-            table.keys.remove(key);
+        let withdrawn = entry.waiting.iter().position(|waiter| waiter.id == id);
+        if let Some(waiter) = withdrawn.and_then(|at| entry.waiting.remove(at)) {
+            table.waits_no_more(id, &waiter.claimant);
         }
+        let ready = table.admit(key);
         drop(table);
         wake(ready);
     }
@@ -120,7 +144,7 @@ impl Key {
 
     /// Grants in order. A nested call of a holder passes those who wait for that holder: it must,
     /// or the holder would wait for them.
-    fn admit(&mut self) -> Vec<oneshot::Sender<()>> {
+    fn admit(&mut self) -> Vec<Waiter> {
         let mut ready = Vec::new();
         loop {
             let inside = |w: &Waiter| !self.holding.is_empty() && self.admits(&w.claimant);
@@ -129,66 +153,82 @@ impl Key {
                 None if self.holding.is_empty() && !self.waiting.is_empty() => 0,
                 None => return ready,
             };
-            if let Some(Waiter {
-                id,
-                claimant,
-                grant,
-            }) = self.waiting.remove(at)
-            {
-                self.holding.push((id, claimant));
-                ready.push(grant);
+            if let Some(waiter) = self.waiting.remove(at) {
+                self.holding.push((waiter.id, waiter.claimant.clone()));
+                ready.push(waiter);
             }
         }
+    }
+
+    /// The holders that a claim of this key waits for.
+    fn blockers<'k>(&'k self, claimant: &'k Claimant) -> impl Iterator<Item = ExecutionId> + 'k {
+        let holders = self.holding.iter().map(|(_, holder)| holder.id);
+        holders.filter(|holder| !claimant.is_inside(*holder))
     }
 }
 
 impl Table {
-    /// Whether `claimant`, by waiting for `key`, would come to wait for itself: a holder waits,
-    /// or runs a nested call that waits, for something that `claimant` runs inside of.
+    /// Grants what can be granted of a key, and forgets one that nobody wants.
+    fn admit(&mut self, key: &str) -> Vec<Waiter> {
+        let Some(entry) = self.keys.get_mut(key) else {
+            return Vec::new();
+        };
+        let ready = entry.admit();
+        if entry.holding.is_empty() && entry.waiting.is_empty() {
+            self.keys.remove(key);
+        }
+        for waiter in &ready {
+            self.waits_no_more(waiter.id, &waiter.claimant);
+        }
+        ready
+    }
+
+    fn waits_no_more(&mut self, id: u64, claimant: &Claimant) {
+        for execution in claimant.executions() {
+            if let Some(of_execution) = self.waits.get_mut(&execution) {
+                of_execution.remove(&id);
+                if of_execution.is_empty() {
+                    self.waits.remove(&execution);
+                }
+            }
+        }
+    }
+
+    /// Whether `claimant`, by waiting for `key`, would come to wait for itself. Followed from
+    /// holder to holder: one cannot end while it, or a nested call of it, waits; and each of those
+    /// waits for the holders that it does not itself run inside of. It is a circle when one of
+    /// them is what `claimant` runs inside of.
     fn closes_circle(&self, key: &str, claimant: &Claimant) -> bool {
-        let mut open: Vec<&str> = vec![key];
-        let mut seen: HashSet<&str> = HashSet::new();
-        while let Some(key) = open.pop() {
-            if !seen.insert(key) {
+        let blockers = |key: &str, claimant: &Claimant| -> Vec<ExecutionId> {
+            let entry = self.keys.get(key);
+            entry.map_or_else(Vec::new, |entry| entry.blockers(claimant).collect())
+        };
+        let mut open = blockers(key, claimant);
+        let mut seen = HashSet::new();
+        while let Some(holder) = open.pop() {
+            if !seen.insert(holder) {
                 continue;
             }
-            let Some(entry) = self.keys.get(key) else {
-                continue;
-            };
-            for (_, holder) in &entry.holding {
-                if claimant.is_inside(holder.id) {
-                    // The first key may be shared with an ancestor; behind it, it is the circle.
-                    if open_is_behind(&seen) {
-                        return true;
-                    }
-                    continue;
+            for wait in self
+                .waits
+                .get(&holder)
+                .into_iter()
+                .flat_map(HashMap::values)
+            {
+                let next = blockers(&wait.key, &wait.claimant);
+                if next.iter().any(|holder| claimant.is_inside(*holder)) {
+                    return true;
                 }
-                open.extend(self.waits_of(holder.id));
+                open.extend(next);
             }
         }
         false
     }
-
-    /// The keys that an execution, or a nested call of it, waits for.
-    fn waits_of(&self, holder: ExecutionId) -> impl Iterator<Item = &str> {
-        self.keys.iter().filter_map(move |(key, entry)| {
-            let waits = entry
-                .waiting
-                .iter()
-                .any(|waiter| waiter.claimant.is_inside(holder));
-            waits.then_some(key.as_str())
-        })
-    }
 }
 
-/// Whether the walk has left the key that it began with.
-fn open_is_behind(seen: &HashSet<&str>) -> bool {
-    seen.len() > 1
-}
-
-fn wake(ready: Vec<oneshot::Sender<()>>) {
-    for grant in ready {
-        grant.send(()).ok();
+fn wake(ready: Vec<Waiter>) {
+    for waiter in ready {
+        waiter.grant.send(()).ok();
     }
 }
 
@@ -247,8 +287,9 @@ mod tests {
         drop(first);
         assert!(third.is_held());
         drop(third);
+        let table = locks.lock();
         assert!(
-            locks.lock().keys.is_empty(),
+            table.keys.is_empty() && table.waits.is_empty(),
             "nothing is left of a key that nobody wants"
         );
     }
@@ -292,5 +333,27 @@ mod tests {
             .map(|(key, n, parent)| claim(&locks, key, &claimant(n, &[parent])))
             .into();
         assert!(locks.claim("a".to_owned(), claimant(13, &[3])).is_err());
+    }
+
+    #[test]
+    fn siblings_that_nest_below_what_their_root_holds_close_no_circle() {
+        let locks = Locks::default();
+        let mut root = claim(&locks, "a", &claimant(1, &[]));
+        let mut left = claim(&locks, "b", &claimant(2, &[1]));
+        let mut right = claim(&locks, "a", &claimant(3, &[1]));
+        assert!(root.is_held() && left.is_held() && right.is_held());
+        // waits for 3, which ends by itself, and not for its own root
+        let mut below = claim(&locks, "a", &claimant(4, &[2, 1]));
+        assert!(!below.is_held());
+        // so whoever is inside the root may wait for 2
+        let mut other = claim(&locks, "b", &claimant(5, &[1]));
+        assert!(!other.is_held());
+        // but 3 may not: 2 waits for it
+        let closing = locks.claim("b".to_owned(), claimant(6, &[3, 1]));
+        assert!(closing.is_err());
+        drop(right);
+        assert!(below.is_held());
+        drop((below, left));
+        assert!(other.is_held());
     }
 }
