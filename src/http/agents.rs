@@ -3,7 +3,7 @@
 //!
 //! Imports `domain`, `journal`, `registry`. A registration is visible and durable, or neither.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use axum::{http::StatusCode, response::Response};
 use serde::Deserialize;
@@ -221,7 +221,7 @@ fn undo(registry: &ToolRegistry, name: &AgentName, before: Option<AgentSpec>) {
 pub async fn restore_agents(
     registry: &ToolRegistry,
     journal: &Journal,
-    configured: &HashSet<AgentName>,
+    configured: &BTreeSet<AgentName>,
 ) -> Result<usize, journal::Error> {
     let mut waiting = Vec::new();
     for (name, body) in journal.store().documents(DocumentKind::Agent).await? {

@@ -32,7 +32,7 @@ mod sessions;
 mod shapes;
 mod sse;
 
-use std::{collections::HashSet, ops::Deref, sync::Arc};
+use std::{collections::BTreeSet, ops::Deref, sync::Arc};
 
 use axum::body::Bytes;
 use tokio::sync::Semaphore;
@@ -69,7 +69,7 @@ pub struct Parts {
     /// Agents and tools.
     pub registry: ToolRegistry,
     /// Agents that the configuration declares: not changed over HTTP.
-    pub configured: HashSet<AgentName>,
+    pub configured: BTreeSet<AgentName>,
     /// The event log.
     pub journal: Journal,
     /// Figures.
@@ -92,7 +92,7 @@ pub struct Shared {
     pub(crate) streams: Streams,
     pub(crate) scheduler: Scheduler,
     pub(crate) registry: ToolRegistry,
-    pub(crate) configured: HashSet<AgentName>,
+    pub(crate) configured: BTreeSet<AgentName>,
     pub(crate) journal: Journal,
     pub(crate) telemetry: Telemetry,
     pub(crate) clock: Arc<dyn Clock>,
