@@ -2,7 +2,12 @@
 
 use std::process::ExitCode;
 
+use mimalloc::MiMalloc;
 use toold::cli::{self, Command};
+
+/// A call is some hundred small, short-lived allocations that cross threads.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     match cli::parse(std::env::args_os()) {

@@ -24,7 +24,12 @@ mod subscribers;
 use std::time::Duration;
 
 use load::{Figures, Target};
+use mimalloc::MiMalloc;
 use server::{Kind, Server};
+
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 const CONNECTIONS: [usize; 3] = [1, 16, 64];
 
