@@ -286,7 +286,7 @@ static AGENTS: &[Route] = &[
         Access::Any(&[Register]),
         to!(agents::put),
     )
-    .named("put_agent", "Registers an agent, or replaces it; durable")
+    .named("put_agent", "Registers an agent, or replaces one that was registered; durable. One of the configuration is refused")
     .takes(Shape::json::<agents::AgentRequest>())
     .answers(&[
         ok("It was replaced", Shape::json::<shapes::Agent>()),
@@ -304,7 +304,7 @@ static AGENTS: &[Route] = &[
     )
     .named(
         "delete_agent",
-        "Removes an agent that no other inherits from",
+        "Removes a registered agent that no other inherits from",
     )
     .answers(&[Good {
         status: 204,
