@@ -24,6 +24,12 @@ use crate::{
 /// Rows that are looked at for one page of a filtered list; a page may so be short.
 const LOOKED_AT: usize = 5000;
 
+/// Rows that are read at once: with the metadata that they may have, two megabytes.
+const ROWS: usize = 32;
+
+/// Bytes from which a page of sessions ends, however few they are.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
 /// Most metadata of a session, in bytes of its compact form.
 const MAX_METADATA: usize = 64 * 1024;
 
@@ -113,37 +119,55 @@ pub(crate) async fn list(state: HttpState, request: Admitted) -> Result<Response
     let agent = request.agent_filter()?;
     let limit = request.query().limit();
     let mut cursor = request.query().number("cursor");
-    let mut found = Vec::new();
-    for _ in 0..LOOKED_AT.div_ceil(limit) {
+    let mut found = Found::default();
+    for _ in 0..LOOKED_AT.div_ceil(ROWS) {
         let query = SessionQuery {
             agent: agent.clone(),
             cursor,
-            limit,
+            limit: ROWS,
         };
         let rows = state.scheduler.sessions(query).await?;
-        let was_last = rows.len() < limit;
+        let was_last = rows.len() < ROWS;
         for (position, row) in rows {
             cursor = Some(position);
             if caller.sees(&row.agent) {
-                found.push(row);
+                found.add(&row);
             }
-            if found.len() == limit {
-                return Ok(page(&found, cursor));
+            if found.rows.len() == limit || found.bytes >= PAGE_BYTES {
+                return Ok(found.page(cursor));
             }
         }
         if was_last {
-            return Ok(page(&found, None));
+            return Ok(found.page(None));
         }
     }
-    Ok(page(&found, cursor))
+    Ok(found.page(cursor))
 }
 
-fn page(rows: &[SessionRow], next: Option<u64>) -> Response {
-    answer::page(next, |items| {
-        for row in rows {
-            items.nested(|w| write(row, w));
-        }
-    })
+/// The items of a page, each as it is sent.
+#[derive(Debug, Default)]
+struct Found {
+    rows: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Found {
+    fn add(&mut self, row: &SessionRow) {
+        let mut text = Vec::new();
+        let mut w = ObjectWriter::new(&mut text);
+        write(row, &mut w);
+        w.end();
+        self.bytes += text.len();
+        self.rows.push(text);
+    }
+
+    fn page(&self, next: Option<u64>) -> Response {
+        answer::page(next, |items| {
+            for row in &self.rows {
+                items.raw(row);
+            }
+        })
+    }
 }
 
 /// `GET /v1/sessions/{session}`
