@@ -279,8 +279,11 @@ impl WorkspaceRoot {
 
     fn open_node(&self, path: &Path) -> Result<File, Error> {
         match self.beneath(path, OFlags::PATH) {
-            // the kernel takes every absolute link for a way out, also one that points back inside
-            Err(Errno::XDEV) => Ok(self.beneath(&self.straighten(path)?, OFlags::PATH)?),
+            // the kernel takes every absolute link for a way out, also one that points back inside,
+            // and climbs nowhere while anything on the machine is renamed
+            Err(Errno::XDEV | Errno::AGAIN) => {
+                Ok(self.beneath(&self.straighten(path)?, OFlags::PATH)?)
+            }
             opened => Ok(opened?),
         }
     }

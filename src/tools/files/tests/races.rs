@@ -146,3 +146,24 @@ async fn a_missing_directory_that_appears_as_a_link_is_not_entered() {
     assert_eq!(code(&world.write("new/deep/a", "x").await), "FS_IO");
     assert_eq!(fs::read_dir(&world.outside).unwrap().count(), 1);
 }
+
+#[tokio::test]
+async fn a_path_that_climbs_is_followed_while_files_are_renamed_elsewhere() {
+    // the kernel refuses to climb while anything on the machine is being renamed (openat2(2),
+    // EAGAIN): what is renamed elsewhere must not fail a read here
+    let world = World::new();
+    world.put("d/x", "inside");
+    world.put("e/x", "inside");
+    world.put("f", "here");
+    world.link("loop", "e/../loop");
+    let climbing = format!("{}f", "e/../".repeat(200));
+    while_swapping(&world, async || {
+        for _ in 0..500 {
+            let read = world.read(&climbing).await;
+            assert_eq!(content(&read), "here");
+            let ended = world.read("loop").await;
+            assert_eq!(code(&ended), "GUARD_DENIED", "{ended:?}");
+        }
+    })
+    .await;
+}
