@@ -279,7 +279,12 @@ impl Scheduler {
             lane,
             _slot: slot,
         };
-        drop(self.0.parts.tasks.spawn(run.conclude(created, submitted)));
+        let mut task = Box::pin(run.conclude(created, submitted));
+        // The first steps are taken here: a call that waits for nobody then has its start queued
+        // right behind its accept, and both are made durable together.
+        if task.as_mut().now_or_never().is_none() {
+            drop(self.0.parts.tasks.spawn(task));
+        }
     }
 
     /// A place among the top-level calls under way, if there is one.

@@ -70,6 +70,8 @@ pub(super) trait Backend {
     fn commit(&mut self) -> Result<(), Error>;
     /// Forgets what the group wrote, after one of the above failed.
     fn rollback(&mut self);
+    /// Does what nobody waits for, once a group has been answered; `idle` when nothing is queued.
+    fn rest(&mut self, idle: bool);
 }
 
 /// The end of the queue that requests are put in. A cheap handle.
@@ -121,38 +123,88 @@ pub(super) fn serve(
     publish: &dyn Publish,
 ) -> Option<Answer<()>> {
     while let Some(first) = receiver.blocking_recv() {
-        let (group, close) = gather(first, receiver);
-        if !group.is_empty() {
-            commit(group, backend, publish);
-        }
-        if close.is_some() {
+        if let Request::Close(answer) = first {
             receiver.close();
-            return close;
+            return Some(answer);
         }
+        let mut group = Group::new(Some(receiver), first);
+        commit(&mut group, backend, publish);
+        if let Some(close) = group.close {
+            receiver.close();
+            return Some(close);
+        }
+        backend.rest(receiver.is_empty());
     }
     None
 }
 
-/// Takes what is queued, up to the bounds of a group or a close.
-fn gather(
-    first: Request,
-    receiver: &mut mpsc::Receiver<Request>,
-) -> (Vec<Work>, Option<Answer<()>>) {
-    let mut group = Vec::new();
-    let mut bytes = 0;
-    let mut next = Some(first);
-    while let Some(request) = next {
-        match request {
-            Request::Close(answer) => return (group, Some(answer)),
+/// What is committed together. It grows while it is written: what is queued meanwhile joins it,
+/// up to the bounds of a group or a close.
+struct Group<'r> {
+    /// What has not joined yet.
+    queued: Option<&'r mut mpsc::Receiver<Request>>,
+    first: Option<Request>,
+    works: Vec<Work>,
+    bytes: usize,
+    close: Option<Answer<()>>,
+}
+
+impl<'r> Group<'r> {
+    fn new(queued: Option<&'r mut mpsc::Receiver<Request>>, first: Request) -> Self {
+        Self {
+            queued,
+            first: Some(first),
+            works: Vec::new(),
+            bytes: 0,
+            close: None,
+        }
+    }
+
+    /// One more work of the group, if one is queued and the group has room for it.
+    fn grow(&mut self) -> Option<&Work> {
+        let full = self.works.len() >= GROUP || self.bytes >= GROUP_BYTES || self.close.is_some();
+        let queued = self.queued.as_mut().filter(|_| !full);
+        let request = self
+            .first
+            .take()
+            .or_else(|| queued.and_then(|queued| queued.try_recv().ok()));
+        match request? {
+            Request::Close(answer) => {
+                self.close = Some(answer);
+                None
+            }
             Request::Write(work) => {
-                bytes += work.bytes();
-                group.push(work);
+                self.bytes += work.bytes();
+                self.works.push(work);
+                self.works.last()
             }
         }
-        let full = group.len() >= GROUP || bytes >= GROUP_BYTES;
-        next = if full { None } else { receiver.try_recv().ok() };
     }
-    (group, None)
+
+    /// Writes every work and makes the group durable.
+    fn attempt(&mut self, backend: &mut impl Backend) -> Result<Vec<Outcome>, Failed> {
+        if let Err(cause) = backend.begin() {
+            // whoever is queued would only wait as long again
+            while self.grow().is_some() {}
+            return Err(Failed::NotBegun(cause));
+        }
+        self.write(backend).map_err(|cause| {
+            backend.rollback();
+            Failed::Undone(cause)
+        })
+    }
+
+    fn write(&mut self, backend: &mut impl Backend) -> Result<Vec<Outcome>, Error> {
+        let mut outcomes = Vec::new();
+        while let Some(work) = self.grow() {
+            outcomes.push(match work {
+                Work::Append(append, _) => backend.append(append).map(Outcome::Appended)?,
+                Work::Change(change, _) => backend.change(change).map(Outcome::Changed)?,
+            });
+        }
+        backend.commit()?;
+        Ok(outcomes)
+    }
 }
 
 /// What became of one piece of work.
@@ -161,57 +213,33 @@ enum Outcome {
     Changed(bool),
 }
 
-/// Commits a group; when it cannot be committed as a whole, each of its works alone, so that one
-/// too many does not fail the others.
-fn commit(group: Vec<Work>, backend: &mut impl Backend, publish: &dyn Publish) {
-    let error = match attempt(&group, backend) {
-        Ok(outcomes) => return deliver(group, outcomes, publish),
-        Err(error) => error,
-    };
-    let (cause, retry) = match &error {
-        Failed::NotBegun(cause) => (cause, false),
-        Failed::Undone(cause) => (cause, group.len() > 1),
-    };
-    tracing::warn!(error = ?cause, works = group.len(), retry, "commit group failed");
-    if !retry {
-        return group.into_iter().for_each(|work| work.refuse(cause));
-    }
-    for work in group {
-        let alone = [work];
-        match attempt(&alone, backend) {
-            Ok(outcomes) => deliver(alone, outcomes, publish),
-            Err(Failed::NotBegun(cause) | Failed::Undone(cause)) => {
-                let [work] = alone;
-                work.refuse(&cause);
-            }
-        }
-    }
-}
-
 /// Why a group is not committed.
 enum Failed {
-    /// Nothing can be written now: another try would only wait as long again.
+    /// Nothing can be written now.
     NotBegun(Error),
     /// Something in it could not be written; all of it is undone.
     Undone(Error),
 }
 
-fn attempt(group: &[Work], backend: &mut impl Backend) -> Result<Vec<Outcome>, Failed> {
-    backend.begin().map_err(Failed::NotBegun)?;
-    write(group, backend).map_err(|error| {
-        backend.rollback();
-        Failed::Undone(error)
-    })
-}
-
-fn write(group: &[Work], backend: &mut impl Backend) -> Result<Vec<Outcome>, Error> {
-    let outcomes = group.iter().map(|work| match work {
-        Work::Append(append, _) => backend.append(append).map(Outcome::Appended),
-        Work::Change(change, _) => backend.change(change).map(Outcome::Changed),
-    });
-    let outcomes = outcomes.collect::<Result<_, _>>()?;
-    backend.commit()?;
-    Ok(outcomes)
+/// Commits a group; when it cannot be committed as a whole, each of its works alone, so that one
+/// too many does not fail the others.
+fn commit(group: &mut Group<'_>, backend: &mut impl Backend, publish: &dyn Publish) {
+    let attempted = group.attempt(backend);
+    let works = std::mem::take(&mut group.works);
+    let (cause, retry) = match attempted {
+        Ok(outcomes) => return deliver(works, outcomes, publish),
+        Err(Failed::NotBegun(cause)) => (cause, false),
+        Err(Failed::Undone(cause)) => (cause, works.len() > 1),
+    };
+    tracing::warn!(error = ?cause, works = works.len(), retry, "commit group failed");
+    for work in works {
+        if retry {
+            let mut alone = Group::new(None, Request::Write(work));
+            commit(&mut alone, backend, publish);
+        } else {
+            work.refuse(&cause);
+        }
+    }
 }
 
 /// Shows what a group recorded, then answers everybody; nobody need be waiting for it.

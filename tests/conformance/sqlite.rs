@@ -1,6 +1,7 @@
 //! What only the file store can show: the file itself, and what it keeps across stops.
 
 use std::{
+    collections::VecDeque,
     fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
@@ -14,14 +15,14 @@ use rusqlite::Connection;
 use toold::{
     config::Durability,
     domain::{Json, SystemClock, SystemIds},
-    journal::{Committed, DocumentKind, Error, Refusal, Store as _, Tail},
+    journal::{CallQuery, Committed, DocumentKind, Error, Nested, Refusal, Store as _, Tail},
     store::{Error as OpenError, sqlite::SqliteStore},
     tasks::Tasks,
 };
 
 use crate::fixture::{
-    Bed, WIDE, accept, bounded, call_row, counted, everything, ids, note, open, seqs, session_id,
-    settle, start,
+    Bed, WIDE, accept, bounded, call_id, call_row, counted, everything, ids, note, open, seqs,
+    session_id, settle, start,
 };
 
 pub(crate) fn try_open(path: &Path) -> Result<SqliteStore, OpenError> {
@@ -296,28 +297,124 @@ fn one_append_that_cannot_be_written_fails_alone_and_leaves_no_gap() {
     });
 }
 
-#[test]
-fn the_log_beside_the_file_stays_short_under_load() {
+/// The longest that the log beside the file gets while MiB after MiB is written, so many of them
+/// queued ahead.
+fn longest_log(mebibytes: u64, ahead: usize) -> u64 {
     bounded(async {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("j.db");
         let bed = Bed::at(&path);
         bed.append(open("s")).await;
         let payload = "x".repeat(1 << 20);
+        let mut queued = VecDeque::new();
         let mut longest = 0;
-        for _ in 0..160 {
-            bed.append(note("s", &payload)).await;
+        for _ in 0..mebibytes {
+            queued.push_back(bed.submit(note("s", &payload)).await);
+            if queued.len() > ahead {
+                queued.pop_front().unwrap().durable().await.unwrap();
+            }
             longest = longest.max(fs::metadata(path.with_extension("db-wal")).unwrap().len());
         }
-        assert!(
-            longest < 80 << 20,
-            "160 MiB were written, the log grew to {longest}"
-        );
-        assert_eq!(
-            bed.store.bounds(Some(session_id("s"))).await.unwrap().head,
-            161
-        );
+        for commit in queued {
+            commit.durable().await.unwrap();
+        }
+        let head = bed.store.bounds(Some(session_id("s"))).await.unwrap().head;
+        assert_eq!(head, 1 + mebibytes);
+        longest
+    })
+}
+
+#[test]
+fn the_log_beside_the_file_starts_over_when_nobody_waits() {
+    let longest = longest_log(160, 0);
+    assert!(longest < 80 << 20, "it grew to {longest}");
+}
+
+#[test]
+fn the_log_beside_the_file_stays_short_under_load() {
+    let longest = longest_log(400, 8);
+    assert!(longest < 200 << 20, "it grew to {longest}");
+}
+
+#[test]
+fn sessions_and_calls_are_found_wherever_they_are_in_the_log() {
+    // more than one batch of the lookup tables, and a part of the next one
+    bounded(async {
+        let home = tempfile::tempdir().unwrap();
+        let path = |name: &str| home.path().join(name);
+        let bed = Bed::at(&path("0.db"));
+        for session in ["s", "t", "u"] {
+            bed.append(open(session)).await;
+        }
+        bed.append(accept(call_row("u", "old"))).await;
+        for number in 0..700 {
+            let call = format!("c{number}");
+            bed.append(accept(call_row("s", &call))).await;
+            bed.append(accept(call_row("t", &call))).await;
+            bed.append(start("s", &call)).await;
+            if number % 100 != 50 {
+                bed.append(settle("s", &call)).await;
+                bed.append(settle("t", &call)).await;
+            }
+        }
+        crash_copy(&path("0.db"), &path("1.db"));
+        let next = Bed::at(&path("1.db"));
+        for bed in [&bed, &next] {
+            found_wherever_they_are(bed).await;
+        }
+        // what was open across batches can end, once
+        next.append(settle("u", "old")).await;
+        next.append(settle("s", "c50")).await;
+        assert_eq!(next.refused(settle("u", "old")).await, Refusal::NotOpen);
+        next.store.close().await.unwrap();
+        drop(next);
+        let last = Bed::at(&path("1.db"));
+        assert_eq!(last.store.open_calls(0, 1000).await.unwrap().len(), 13);
+        assert_eq!(last.refused(settle("u", "old")).await, Refusal::NotOpen);
     });
+}
+
+async fn found_wherever_they_are(bed: &Bed) {
+    assert_eq!(seqs(&bed.log(Some("s")).await), counted(1 + 700 * 3 - 7));
+    assert_eq!(seqs(&bed.log(Some("t")).await), counted(1 + 700 * 2 - 7));
+    assert_eq!(seqs(&bed.log(Some("u")).await), counted(2));
+    let whole = bed.log(None).await;
+    for (session, head) in [("s", whole.len() as u64 - 1), ("u", 4)] {
+        let bounds = bed.store.bounds(Some(session_id(session))).await.unwrap();
+        assert_eq!((bounds.oldest > 0, bounds.head), (true, head), "{session}");
+    }
+    let open = bed.store.open_calls(0, 1000).await.unwrap();
+    assert_eq!(open.len(), 15);
+    assert!(open.is_sorted_by_key(|row| row.accepted));
+    for number in [0, 150, 699] {
+        let call = format!("c{number}");
+        for session in ["s", "t"] {
+            let row = bed
+                .store
+                .call(&session_id(session), &call_id(&call))
+                .await
+                .unwrap()
+                .unwrap();
+            assert_eq!(row.session, session_id(session));
+            let again = bed.refused(accept(call_row(session, &call))).await;
+            assert_eq!(again, Refusal::CallExists(Box::new(row)));
+        }
+    }
+    for (settled, count) in [(None, 700), (Some(true), 693), (Some(false), 7)] {
+        let query = |after, limit| CallQuery {
+            session: session_id("s"),
+            after,
+            limit,
+            nested: Nested::Hidden,
+            settled,
+        };
+        let all = bed.store.calls(query(0, 1000)).await.unwrap();
+        assert_eq!(all.len(), count, "{settled:?}");
+        assert!(all.is_sorted_by_key(|row| row.accepted));
+        let middle = count / 2;
+        let rest = bed.store.calls(query(all[middle].accepted, 1000)).await;
+        assert_eq!(rest.unwrap(), all[middle + 1..], "{settled:?}");
+    }
 }
 
 #[test]

@@ -334,4 +334,6 @@ impl Backend for Writer {
 
     /// Nothing here can fail, so there is nothing to undo.
     fn rollback(&mut self) {}
+
+    fn rest(&mut self, _: bool) {}
 }

@@ -33,9 +33,6 @@ CREATE TABLE events (
     frame       BLOB NOT NULL
 ) STRICT;
 
--- in the order of ids, which every index ends with
-CREATE INDEX events_of_session ON events (session_no) WHERE session_no IS NOT NULL;
-
 CREATE TABLE calls (
     accepted     INTEGER PRIMARY KEY,     -- id of its tool/call
     session_no   INTEGER NOT NULL,
@@ -52,9 +49,28 @@ CREATE TABLE calls (
     settled      INTEGER
 ) STRICT;
 
-CREATE UNIQUE INDEX calls_by_id ON calls (session_no, call_id);
+-- From a session to its events, from a call's id to its row, and the calls without a result. One
+-- append would touch a page of each of these, and one for each session; they are written many
+-- entries at a time instead, up to the event `meta.indexed`. What is newer is found at the end of
+-- the log, so a call that ends soon is never among the open ones.
+CREATE TABLE session_events (
+    session_no INTEGER NOT NULL,
+    id         INTEGER NOT NULL,
+    PRIMARY KEY (session_no, id)
+) STRICT, WITHOUT ROWID;
 
-CREATE INDEX calls_open ON calls (accepted) WHERE settled IS NULL;
+CREATE TABLE call_ids (
+    session_no INTEGER NOT NULL,
+    call_id    TEXT NOT NULL,
+    accepted   INTEGER NOT NULL,
+    PRIMARY KEY (session_no, call_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE open_calls (
+    accepted INTEGER PRIMARY KEY
+) STRICT;
+
+INSERT INTO meta VALUES ('indexed', 0);
 
 CREATE TABLE documents (
     kind TEXT NOT NULL,

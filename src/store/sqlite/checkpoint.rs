@@ -13,16 +13,23 @@ use rusqlite::{Connection, MAIN_DB, wal::CheckpointMode};
 
 use crate::{store::error::Error, tasks::Tasks};
 
-/// Frames in the log (pages of 4 KiB) from which it is to be started over: 16 MiB.
+/// Frames in the log (pages of 4 KiB) from which the thread copies, and from which the log starts
+/// over when nobody waits: 16 MiB.
 const LIMIT: i32 = 4096;
-/// Frames that the writer copies itself: a millisecond or two.
+/// Frames from which the log starts over although somebody waits: 128 MiB. What is left to copy
+/// then costs the writer two syncs, some tens of milliseconds on a slow disk.
+const LONG: i32 = 8 * LIMIT;
+/// Frames that the writer copies itself: a millisecond or two, and the syncs.
 const RESIDUE: i32 = 256;
+/// The same when nobody waits.
+const IDLE_RESIDUE: i32 = 2048;
 /// Frames from which the writer copies whatever is left: the thread alone does not keep up.
-const BEHIND: i32 = 2 * LIMIT;
+const BEHIND: i32 = LONG + LIMIT;
 /// Frames from which the writer waits for the thread first.
-const FULL: i32 = 4 * LIMIT;
-/// Frames between two attempts, when a long reader keeps the log from starting over.
-const STEP: i32 = 512;
+const FULL: i32 = 2 * LONG;
+/// Frames between two attempts: each costs a sync, and a long reader may keep the log from starting
+/// over.
+const STEP: i32 = 1024;
 
 /// The writer's side of the checkpointer.
 #[derive(Debug)]
@@ -62,8 +69,9 @@ impl Checkpoints {
         })
     }
 
-    /// Looks at the log after a commit, on the writer's connection.
-    pub(super) fn after_commit(&mut self, connection: &Connection) {
+    /// Looks at the log after a commit, on the writer's connection. `idle` when nobody waits for
+    /// the writer.
+    pub(super) fn look(&mut self, connection: &Connection, idle: bool) {
         let Ok((frames, copied)) =
             connection.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::NOOP)
         else {
@@ -76,9 +84,15 @@ impl Checkpoints {
             return;
         }
         self.due = frames.saturating_add(STEP);
-        if frames >= BEHIND || frames.saturating_sub(copied) <= RESIDUE {
-            copy(connection);
+        let residue = frames.saturating_sub(copied);
+        let enough = if idle {
+            residue <= IDLE_RESIDUE
         } else {
+            residue <= RESIDUE && frames >= LONG
+        };
+        if enough || frames >= BEHIND {
+            copy(connection);
+        } else if residue > RESIDUE {
             self.copying = self.wake.send(()).is_ok();
         }
     }

@@ -1,11 +1,13 @@
 //! What the writer knows without asking the database.
 //!
-//! Owns the counters, the open calls (all of them) and the sessions used last. There is one writer
+//! Owns the counters, the open calls (all of them), the sessions used last and the backlog of the
+//! lookup tables. There is one writer
 //! and nobody else changes the file, so what is known here is true; whatever a rollback undoes in
 //! the database is undone here too.
 
 use std::collections::HashMap;
 
+use super::backlog::{self, Backlog};
 use crate::{
     domain::{CallId, ExecutionId, SessionId},
     store::{counters::Counters, rules::Lifecycle},
@@ -49,6 +51,7 @@ enum Undo {
 pub(super) struct Mark {
     counters: Counters,
     undo: usize,
+    backlog: backlog::Mark,
 }
 
 /// The writer's knowledge.
@@ -56,15 +59,21 @@ pub(super) struct Mark {
 pub(super) struct Ledger {
     pub(super) counters: Counters,
     pub(super) sessions: Recent,
+    pub(super) backlog: Backlog,
     open: HashMap<CallKey, OpenCall>,
     undo: Vec<Undo>,
 }
 
 impl Ledger {
-    pub(super) fn new(counters: Counters, open: HashMap<CallKey, OpenCall>) -> Self {
+    pub(super) fn new(
+        counters: Counters,
+        open: HashMap<CallKey, OpenCall>,
+        backlog: Backlog,
+    ) -> Self {
         Self {
             counters,
             sessions: Recent::default(),
+            backlog,
             open,
             undo: Vec::new(),
         }
@@ -77,6 +86,7 @@ impl Ledger {
     pub(super) fn accepted(&mut self, session: i64, call: &CallId, open: OpenCall) {
         let key = (session, call.clone());
         self.undo.push(Undo::Accepted(key.clone()));
+        self.backlog.call(session, call, open.accepted);
         self.open.insert(key, open);
     }
 
@@ -91,6 +101,7 @@ impl Ledger {
         Mark {
             counters: self.counters,
             undo: self.undo.len(),
+            backlog: self.backlog.mark(),
         }
     }
 
@@ -98,6 +109,7 @@ impl Ledger {
     pub(super) fn rollback(&mut self, mark: Mark) {
         self.counters = mark.counters;
         self.sessions = Recent::default();
+        self.backlog.rollback(mark.backlog);
         for undo in self.undo.drain(mark.undo.min(self.undo.len())..).rev() {
             match undo {
                 Undo::Accepted(key) => drop(self.open.remove(&key)),

@@ -4,9 +4,11 @@
 //! Imports `journal` and this module's own rules and queue. Other processes may read the file at
 //! any time; a second daemon is refused.
 
+mod backlog;
 mod checkpoint;
 mod ledger;
 mod open;
+mod queries;
 mod reader;
 mod rows;
 mod schema;

@@ -81,7 +81,7 @@ pub(super) fn connect(path: &Path, durability: Durability) -> Result<Connection,
         // costs the newest records and never the file
         connection.execute_batch(&format!(
             "PRAGMA synchronous = {}; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY;
-             PRAGMA journal_size_limit = 67108864",
+             PRAGMA journal_size_limit = 134217728",
             synchronous(durability)
         ))?;
         Ok(connection)

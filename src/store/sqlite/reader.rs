@@ -15,7 +15,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     open::connect,
-    rows::{self, CALL, EVENT, Fault, SESSION, sql_id, sql_limit},
+    queries,
+    rows::{self, EVENT, Fault, SESSION, sql_id, sql_limit},
     schema::fault,
 };
 use crate::{
@@ -154,29 +155,20 @@ impl<'c> Reader<'c> {
     fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
         let prepare = |sql: &str| connection.prepare(sql);
         let events = "events e LEFT JOIN sessions s ON s.no = e.session_no";
-        let calls = "JOIN sessions s ON s.no = c.session_no";
-        let number = "(SELECT no FROM sessions WHERE session_id = ?1)";
-        let shown = "c.session_no = s.no AND (?4 OR c.parent IS NULL)";
         Ok(Self {
             events: prepare(&format!(
-                "SELECT {EVENT} FROM {events} WHERE e.id > ? ORDER BY e.id LIMIT ?"
+                "SELECT e.id, {EVENT} FROM {events} WHERE e.id > ? ORDER BY e.id LIMIT ?"
             ))?,
-            events_of_session: prepare(&format!(
-                "SELECT {EVENT} FROM {events}
-                 WHERE e.session_no = {number} AND e.id > ?2 ORDER BY e.id LIMIT ?3"
+            events_of_session: prepare(&queries::events_of_session())?,
+            event: prepare(&format!(
+                "SELECT e.id, {EVENT} FROM {events} WHERE e.id = ?"
             ))?,
-            event: prepare(&format!("SELECT {EVENT} FROM {events} WHERE e.id = ?"))?,
             bounds: prepare(
                 "SELECT (SELECT id FROM events ORDER BY id LIMIT 1),
                         (SELECT id FROM events ORDER BY id DESC LIMIT 1),
                         (SELECT value FROM meta WHERE key = 'pruned')",
             )?,
-            bounds_of_session: prepare(
-                "SELECT (SELECT id FROM events WHERE session_no = s.no ORDER BY id LIMIT 1),
-                        (SELECT id FROM events WHERE session_no = s.no ORDER BY id DESC LIMIT 1),
-                        s.pruned
-                 FROM sessions s WHERE s.session_id = ?",
-            )?,
+            bounds_of_session: prepare(&queries::bounds_of_session())?,
             session: prepare(&format!(
                 "SELECT {SESSION} FROM sessions s WHERE s.session_id = ?"
             ))?,
@@ -187,27 +179,10 @@ impl<'c> Reader<'c> {
                 "SELECT {SESSION} FROM sessions s INDEXED BY sessions_of_agent
                  WHERE s.agent = ?3 AND s.no < ?1 ORDER BY s.no DESC LIMIT ?2"
             ))?,
-            call: prepare(&format!(
-                "SELECT {CALL} FROM calls c {calls} WHERE c.session_no = {number} AND c.call_id = ?2"
-            ))?,
-            // the session's events lead to its calls in their order; see the schema
-            calls: prepare(&format!(
-                "SELECT {CALL} FROM sessions s
-                 CROSS JOIN events e INDEXED BY events_of_session ON e.session_no = s.no
-                 CROSS JOIN calls c ON c.accepted = e.id
-                 WHERE s.session_id = ?1 AND e.id > ?2 AND {shown}
-                   AND (?5 IS NULL OR (c.settled IS NOT NULL) = ?5)
-                 ORDER BY e.id LIMIT ?3"
-            ))?,
-            open_calls_of_session: prepare(&format!(
-                "SELECT {CALL} FROM calls c INDEXED BY calls_open CROSS JOIN sessions s
-                 WHERE c.settled IS NULL AND c.accepted > ?2 AND s.session_id = ?1 AND {shown}
-                 ORDER BY c.accepted LIMIT ?3"
-            ))?,
-            open_calls: prepare(&format!(
-                "SELECT {CALL} FROM calls c INDEXED BY calls_open {calls}
-                 WHERE c.settled IS NULL AND c.accepted > ? ORDER BY c.accepted LIMIT ?"
-            ))?,
+            call: prepare(&queries::call())?,
+            calls: prepare(&queries::calls())?,
+            open_calls_of_session: prepare(&queries::open_calls_of_session())?,
+            open_calls: prepare(&queries::open_calls())?,
             documents: prepare("SELECT key, body FROM documents WHERE kind = ? ORDER BY key")?,
         })
     }

@@ -18,16 +18,16 @@ use crate::{
     journal::{CallRow, Error, Recorded, SessionRow},
 };
 
-/// Columns of [`recorded`], over `events e LEFT JOIN sessions s`.
+/// Columns of [`recorded`] behind the event's id, over `events e LEFT JOIN sessions s`.
 pub(super) const EVENT: &str =
-    "e.id, e.seq, e.type, s.session_id, e.agent, e.envelope_at, e.data_at, e.frame, e.session_no";
+    "e.seq, e.type, s.session_id, e.agent, e.envelope_at, e.data_at, e.frame, e.session_no";
 
 /// Columns of [`session`], over `sessions s`.
 pub(super) const SESSION: &str = "s.no, s.session_id, s.agent, s.workspace, s.approval_policy, \
      s.metadata, s.principal, s.created_at, s.ended_at";
 
-/// Columns of [`call`], over `calls c JOIN sessions s`.
-pub(super) const CALL: &str = "c.accepted, s.session_id, c.call_id, c.root_call_id, c.execution, \
+/// Columns of [`call`] behind the id of its accept, over `calls c JOIN sessions s`.
+pub(super) const CALL: &str = "s.session_id, c.call_id, c.root_call_id, c.execution, \
      c.parent, s.agent, c.name, c.digest, c.turn, c.step, c.principal, c.started, c.settled";
 
 /// Why a row could not be read.

@@ -8,6 +8,7 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use rusqlite::{Connection, OptionalExtension as _, Statement, params};
 
 use super::{
+    backlog::{Backlog, Batch},
     checkpoint::Checkpoints,
     ledger::{Known, Ledger, Mark, OpenCall},
     rows::{self, Fault, sql_bits, sql_id, sql_object, sql_path},
@@ -35,9 +36,12 @@ struct Statements<'c> {
     update_session: Statement<'c>,
     end_session: Statement<'c>,
     find_session: Statement<'c>,
+    seq: Statement<'c>,
+    batch: Batch<'c>,
     accept: Statement<'c>,
     start: Statement<'c>,
     settle: Statement<'c>,
+    closed: Statement<'c>,
     find_call: Statement<'c>,
     put: Statement<'c>,
     has_document: Statement<'c>,
@@ -69,9 +73,11 @@ impl<'c> Statements<'c> {
             end_session: prepare("UPDATE sessions SET ended_at = ?2 WHERE no = ?1")?,
             find_session: prepare(
                 "SELECT no, ended_at IS NOT NULL,
-                 (SELECT seq FROM events WHERE session_no = no ORDER BY id DESC LIMIT 1)
+                 (SELECT id FROM session_events WHERE session_no = no ORDER BY id DESC LIMIT 1)
                  FROM sessions WHERE session_id = ?",
             )?,
+            seq: prepare("SELECT seq FROM events WHERE id = ?")?,
+            batch: Batch::prepare(connection)?,
             accept: prepare(
                 "INSERT INTO calls (accepted, session_no, call_id, root_call_id, execution,
                  parent, name, digest, turn, step, principal)
@@ -79,9 +85,11 @@ impl<'c> Statements<'c> {
             )?,
             start: prepare("UPDATE calls SET started = ?2 WHERE accepted = ?1")?,
             settle: prepare("UPDATE calls SET settled = ?2 WHERE accepted = ?1")?,
+            closed: prepare("DELETE FROM open_calls WHERE accepted = ?")?,
             find_call: prepare(&format!(
-                "SELECT {} FROM calls c JOIN sessions s ON s.no = c.session_no
-                 WHERE c.session_no = ? AND c.call_id = ?",
+                "SELECT c.accepted, {} FROM calls c JOIN sessions s ON s.no = c.session_no
+                 WHERE c.accepted = coalesce(?1,
+                     (SELECT accepted FROM call_ids WHERE session_no = ?2 AND call_id = ?3))",
                 rows::CALL
             ))?,
             put: prepare("INSERT OR REPLACE INTO documents (kind, key, body) VALUES (?, ?, ?)")?,
@@ -121,7 +129,8 @@ impl<'c> Writer<'c> {
         clock: Arc<dyn Clock>,
         checkpoints: Checkpoints,
     ) -> Result<Self, Fault> {
-        let ledger = Ledger::new(counters, open_calls(connection)?);
+        let backlog = Backlog::read(connection)?;
+        let ledger = Ledger::new(counters, open_calls(connection)?, backlog);
         let group = ledger.mark();
         let sql = Statements::prepare(connection)?;
         Ok(Self {
@@ -178,6 +187,9 @@ impl<'c> Writer<'c> {
             Some(session) => Some(self.count(session)?),
             None => None,
         };
+        if let Some(known) = counted {
+            self.ledger.backlog.event(known.no, sql_id(id));
+        }
         let event = Recorded::of(&step.event, id, counted.map(|known| known.seq), time);
         let (envelope, data) = event.frame.offsets();
         self.sql.event.execute(params![
@@ -224,6 +236,9 @@ impl<'c> Writer<'c> {
             Write::SettleCall(session, call, _) => {
                 if let Some((no, open)) = self.find_open(session, call)? {
                     self.sql.settle.execute([open.accepted, id])?;
+                    if self.ledger.backlog.covers(open.accepted) {
+                        self.sql.closed.execute([open.accepted])?;
+                    }
                     self.ledger.settled(no, call);
                 }
             }
@@ -297,23 +312,28 @@ impl<'c> Writer<'c> {
             return Ok(Some(*known));
         }
         let row = |row: &rusqlite::Row<'_>| {
-            let seq: Option<i64> = row.get(2)?;
-            let seq = seq.unwrap_or(0).cast_unsigned();
-            Ok(Known {
+            let known = Known {
                 no: row.get(0)?,
-                seq,
+                seq: 0,
                 lifecycle: lifecycle(row.get(1)?),
-            })
+            };
+            Ok((known, row.get::<_, Option<i64>>(2)?))
         };
+        let session_id = [session.as_str()];
         let found = self
             .sql
             .find_session
-            .query_row([session.as_str()], row)
+            .query_row(session_id, row)
             .optional()?;
-        if let Some(known) = found {
-            self.ledger.sessions.insert(session.clone(), known);
+        let Some((mut known, indexed)) = found else {
+            return Ok(None);
+        };
+        if let Some(newest) = self.ledger.backlog.newest(known.no).or(indexed) {
+            let seq: i64 = self.sql.seq.query_row([newest], |row| row.get(0))?;
+            known.seq = seq.cast_unsigned();
         }
-        Ok(found)
+        self.ledger.sessions.insert(session.clone(), known);
+        Ok(Some(known))
     }
 
     fn find_open(
@@ -339,7 +359,11 @@ impl Facts for Writer<'_> {
         let Some(Known { no, .. }) = self.known(session)? else {
             return Ok(None);
         };
-        let mut found = self.sql.find_call.query(params![no, call.as_str()])?;
+        let recent = self.ledger.backlog.accepted(no, call);
+        let mut found = self
+            .sql
+            .find_call
+            .query(params![recent, no, call.as_str()])?;
         found.next()?.map(rows::call).transpose()
     }
 
@@ -394,13 +418,26 @@ impl Backend for Writer<'_> {
     }
 
     fn commit(&mut self) -> Result<(), Error> {
-        self.sql
-            .commit
-            .execute([])
-            .map_err(|e| Fault::Sql(e).during("committing"))?;
+        let newest = sql_id(self.ledger.counters.peek() - 1);
+        let batch = self.ledger.backlog.is_due();
+        let mut commit = || {
+            if batch {
+                let ledger = &self.ledger;
+                let is_open = |session, call: &CallId| ledger.open_call(session, call).is_some();
+                self.sql.batch.write(&ledger.backlog, newest, is_open)?;
+            }
+            self.sql.commit.execute([])
+        };
+        commit().map_err(|e| Fault::Sql(e).during("committing"))?;
+        if batch {
+            self.ledger.backlog.written(newest);
+        }
         self.ledger.commit();
-        self.checkpoints.after_commit(self.connection);
         Ok(())
+    }
+
+    fn rest(&mut self, idle: bool) {
+        self.checkpoints.look(self.connection, idle);
     }
 
     fn rollback(&mut self) {
@@ -425,8 +462,11 @@ fn lifecycle(ended: bool) -> Lifecycle {
 /// Every call without a result.
 fn open_calls(connection: &Connection) -> Result<HashMap<(i64, CallId), OpenCall>, Fault> {
     let mut statement = connection.prepare(
-        "SELECT session_no, call_id, accepted, execution
-         FROM calls INDEXED BY calls_open WHERE settled IS NULL",
+        "SELECT session_no, call_id, accepted, execution FROM open_calls o
+         JOIN calls c USING (accepted)
+         UNION ALL
+         SELECT session_no, call_id, accepted, execution FROM calls
+         WHERE accepted > (SELECT value FROM meta WHERE key = 'indexed') AND settled IS NULL",
     )?;
     let mut rows = statement.query([])?;
     let mut open = HashMap::new();
