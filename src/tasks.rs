@@ -5,8 +5,25 @@
 
 use std::{future::Future, io, thread};
 
-use tokio::task::JoinHandle;
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    task::{JoinHandle, block_in_place},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Bytes from which the work on a value is worth making way for the other tasks of a thread.
+pub const HEAVY: usize = 64 * 1024;
+
+/// Runs work where it stands. Heavy work first hands the thread's other tasks to another thread,
+/// so that a large value holds nobody up; on a runtime with one thread there is none.
+pub fn in_place<T>(is_heavy: bool, work: impl FnOnce() -> T) -> T {
+    let many = |handle: Handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread;
+    if is_heavy && Handle::try_current().is_ok_and(many) {
+        block_in_place(work)
+    } else {
+        work()
+    }
+}
 
 /// A group of tasks with one stop signal.
 #[derive(Debug, Clone, Default)]
@@ -64,5 +81,29 @@ impl Tasks {
         self.stop.cancel();
         self.tracker.close();
         self.tracker.wait().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn heavy_work_lets_the_other_tasks_of_its_thread_go_on() {
+        let tasks = Tasks::new();
+        let others = tasks.clone();
+        let heavy = tasks.spawn(async move {
+            let (send, received) = std::sync::mpsc::channel();
+            drop(others.spawn(async move { send.send("the other ran") }));
+            in_place(true, || received.recv())
+        });
+        assert_eq!(heavy.await.unwrap(), Ok("the other ran"));
+    }
+
+    #[tokio::test]
+    async fn on_one_thread_and_without_a_runtime_work_is_done_where_it_stands() {
+        assert_eq!(in_place(true, || 1), 1);
+        let apart = Tasks::thread("apart", || assert_eq!(in_place(true, || 2), 2)).unwrap();
+        apart.join().unwrap();
     }
 }

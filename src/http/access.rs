@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::login::Lease;
 use crate::{
     config::{Permission, TokenSpec},
     domain::AgentName,
@@ -54,13 +55,26 @@ pub(crate) enum Credential {
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     token: Arc<TokenSpec>,
-    credential: Credential,
+    login: Option<Lease>,
 }
 
 impl Caller {
-    /// The holder of a token.
-    pub(crate) fn new(token: Arc<TokenSpec>, credential: Credential) -> Self {
-        Self { token, credential }
+    /// Who showed a token.
+    pub(crate) fn new(token: Arc<TokenSpec>) -> Self {
+        Self { token, login: None }
+    }
+
+    /// Who logged in with a token.
+    pub(crate) fn logged_in(token: Arc<TokenSpec>, lease: Lease) -> Self {
+        Self {
+            token,
+            login: Some(lease),
+        }
+    }
+
+    /// The login that they came with.
+    pub(crate) fn login(&self) -> Option<&Lease> {
+        self.login.as_ref()
     }
 
     /// The principal: the token's name.
@@ -70,7 +84,10 @@ impl Caller {
 
     /// How they showed it.
     pub(crate) fn credential(&self) -> Credential {
-        self.credential
+        match self.login {
+            None => Credential::Bearer,
+            Some(_) => Credential::Cookie,
+        }
     }
 
     /// Whether one of these permissions is theirs.
@@ -113,7 +130,7 @@ mod tests {
                 .map(|g| Glob::new(g).unwrap().compile_matcher())
                 .collect(),
         };
-        Caller::new(Arc::new(token), Credential::Bearer)
+        Caller::new(Arc::new(token))
     }
 
     #[test]

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::{
-    access::{Caller, Credential},
+    access::Caller,
     login::{Logins, cookies},
 };
 use crate::{config::TokenSpec, domain::Clock};
@@ -57,7 +57,7 @@ impl Authenticator {
             (Some(only), None) => {
                 let token = bearer(only).ok_or(Stranger::Unknown)?;
                 let known = self.holder_of(token).ok_or(Stranger::Unknown)?;
-                Ok(Caller::new(known, Credential::Bearer))
+                Ok(Caller::new(known))
             }
             (Some(_), Some(_)) => Err(Stranger::Unknown),
         }
@@ -78,8 +78,8 @@ impl Authenticator {
     fn by_cookie(&self, headers: &HeaderMap) -> Result<Caller, Stranger> {
         let mut stranger = Stranger::Nothing;
         for cookie in cookies(headers) {
-            if let Some(token) = self.logins.find(cookie) {
-                return Ok(Caller::new(token, Credential::Cookie));
+            if let Some((token, lease)) = self.logins.find(cookie) {
+                return Ok(Caller::logged_in(token, lease));
             }
             stranger = Stranger::Unknown;
         }
@@ -107,7 +107,7 @@ fn credentials<'h>(header: &'h HeaderValue, scheme: &str) -> Option<&'h str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{config::Permissions, domain::SystemClock};
+    use crate::{config::Permissions, domain::SystemClock, http::access::Credential};
 
     fn spec(name: &str, token: &str) -> TokenSpec {
         TokenSpec {

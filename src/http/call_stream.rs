@@ -7,13 +7,12 @@ use std::collections::VecDeque;
 
 use axum::{body::Bytes, response::Response};
 use tokio::time::Interval;
-use tokio_util::sync::CancellationToken;
 
 use super::{
     HttpState,
     calls::{Leash, mark},
     connection::{Peer, Watched},
-    events::{end, heartbeats, lagged},
+    events::{Term, end, heartbeats, lagged},
     problem::Problem,
     request::Admitted,
     sse::{Frames, More, heartbeat, respond},
@@ -55,7 +54,7 @@ pub(crate) async fn submit(
         greeted: false,
         picks: Picker::new(accepted.handle.call_id()),
         heartbeat: heartbeats(state),
-        ending: state.ending.clone(),
+        term: Term::of(state, request.caller()?),
         state: state.clone(),
         follow,
         leash,
@@ -116,7 +115,7 @@ struct CallReader {
     picks: Picker,
     follow: Follow,
     heartbeat: Interval,
-    ending: CancellationToken,
+    term: Term,
     leash: Leash,
     state: HttpState,
     #[expect(
@@ -143,8 +142,8 @@ impl Frames for CallReader {
             }
             never = self.leash.watch() => match never {},
             item = self.follow.next() => item,
-            () = self.ending.cancelled() => {
-                frames.push_back(end(self.state.clock.now(), None));
+            reason = self.term.over() => {
+                frames.push_back(end(reason, self.state.clock.now(), None));
                 return self.finish();
             }
         };

@@ -16,6 +16,7 @@ use super::{
     answer,
     connection::Watched,
     cursor::Cursor,
+    login::Lease,
     problem::{Problem, ProblemCode},
     request::Admitted,
     sessions,
@@ -157,7 +158,7 @@ async fn stream(
     Ok(respond(Reader {
         hello: Some(*follow.hello()),
         heartbeat: heartbeats(state),
-        ending: state.ending.clone(),
+        term: Term::of(state, &sight.caller),
         open: state.telemetry.stream_opened(),
         state: state.clone(),
         follow,
@@ -175,6 +176,37 @@ pub(crate) fn heartbeats(state: &HttpState) -> Interval {
     beats
 }
 
+/// How long a stream may last.
+#[derive(Debug)]
+pub(crate) struct Term {
+    ending: CancellationToken,
+    login: Option<Lease>,
+}
+
+impl Term {
+    /// Of a stream that this caller opens: until the daemon stops, or the login ends.
+    pub(crate) fn of(state: &HttpState, caller: &Caller) -> Self {
+        Self {
+            ending: state.ending.clone(),
+            login: caller.login().cloned(),
+        }
+    }
+
+    /// Returns when the stream must end, with the reason for its reader. Cancellation-safe.
+    pub(crate) async fn over(&self) -> &'static str {
+        let logged_out = async {
+            match &self.login {
+                Some(login) => login.over().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.ending.cancelled() => "the daemon is stopping",
+            () = logged_out => "the login has ended",
+        }
+    }
+}
+
 /// One stream.
 struct Reader {
     hello: Option<Hello>,
@@ -182,7 +214,7 @@ struct Reader {
     session: Option<SessionId>,
     sight: Sight,
     heartbeat: Interval,
-    ending: CancellationToken,
+    term: Term,
     state: HttpState,
     #[expect(dead_code, reason = "counts the stream as long as it lives")]
     open: Open,
@@ -207,8 +239,8 @@ impl Frames for Reader {
                 More::Perhaps
             }
             item = self.follow.next() => self.pass_on(item, frames),
-            () = self.ending.cancelled() => {
-                frames.push_back(end(self.now(), self.session.as_ref()));
+            reason = self.term.over() => {
+                frames.push_back(end(reason, self.now(), self.session.as_ref()));
                 More::No
             }
         }
@@ -281,10 +313,10 @@ fn gap(from: u64, to: u64, now: Timestamp, session: Option<&SessionId>) -> Bytes
     })
 }
 
-/// Tells a reader that the daemon ends the stream.
-pub(crate) fn end(now: Timestamp, session: Option<&SessionId>) -> Bytes {
+/// Tells a reader that the daemon ends the stream, and why.
+pub(crate) fn end(reason: &str, now: Timestamp, session: Option<&SessionId>) -> Bytes {
     StreamEvent::End.frame(None, now, session, |w| {
-        w.string("reason", "the daemon is stopping");
+        w.string("reason", reason);
     })
 }
 

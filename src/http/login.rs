@@ -15,6 +15,8 @@ use axum::{
 };
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::{CancellationToken, DropGuard};
 use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
@@ -37,6 +39,25 @@ const MOST_COOKIES: usize = 4;
 struct Login {
     token: Arc<TokenSpec>,
     opened: Monotonic,
+    /// Ends what was opened with it when it is forgotten.
+    ended: DropGuard,
+}
+
+/// How long a login lasts, for what was opened with it and goes on.
+#[derive(Debug, Clone)]
+pub(crate) struct Lease {
+    ended: CancellationToken,
+    until: Instant,
+}
+
+impl Lease {
+    /// Returns when the login is over, by its age or because it was ended.
+    pub(crate) async fn over(&self) {
+        tokio::select! {
+            () = self.ended.cancelled() => {}
+            () = sleep_until(self.until) => {}
+        }
+    }
 }
 
 /// The open logins, by the hash of their cookie.
@@ -72,6 +93,7 @@ impl Logins {
         let login = Login {
             token,
             opened: self.clock.monotonic(),
+            ended: CancellationToken::new().drop_guard(),
         };
         let mut open = self.lock();
         self.make_room(&mut open);
@@ -79,12 +101,18 @@ impl Logins {
         Ok(cookie)
     }
 
-    /// Who logged in with this cookie. Looked up by hash, so its time says nothing about others.
-    pub(crate) fn find(&self, cookie: &str) -> Option<Arc<TokenSpec>> {
+    /// Who logged in with this cookie, and for how long. Looked up by hash, so its time says
+    /// nothing about others.
+    pub(crate) fn find(&self, cookie: &str) -> Option<(Arc<TokenSpec>, Lease)> {
         let now = self.clock.monotonic();
         let open = self.lock();
         let login = open.get(&hash(cookie))?;
-        (now.since(login.opened) < LIFETIME).then(|| Arc::clone(&login.token))
+        let left = LIFETIME.checked_sub(now.since(login.opened))?;
+        let lease = Lease {
+            ended: login.ended.token().clone(),
+            until: Instant::now() + left,
+        };
+        (!left.is_zero()).then(|| (Arc::clone(&login.token), lease))
     }
 
     /// Ends a login; whether there was one.

@@ -315,7 +315,16 @@ impl From<journal::Error> for Problem {
                     "the store is not available; try again",
                 )
             }
-            journal::Error::Damaged { .. } => Self::internal(&error),
+            journal::Error::Damaged { .. } => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the store failed a request"
+                );
+                Self::new(
+                    ProblemCode::StoreUnavailable,
+                    "the store is damaged; its operator must restore it",
+                )
+            }
         }
     }
 }

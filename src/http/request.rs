@@ -27,6 +27,7 @@ use super::{
 use crate::{
     config::{Server, TokenSpec},
     domain::{AgentName, CallId, Clock, SessionId, ToolName},
+    tasks::{HEAVY, in_place},
 };
 
 /// Largest header that is looked at, in bytes of names and values.
@@ -267,7 +268,7 @@ impl Admitted {
     /// # Errors
     /// As [`Members::split`].
     pub(crate) fn members(&self) -> Result<Members, Problem> {
-        Members::split(&self.body)
+        in_place(self.body.len() > HEAVY, || Members::split(&self.body))
     }
 
     /// The whole body.

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     domain::{CallState, Draft, ErrorCode, Outcome, Stage, Vote},
     registry::Tool,
+    tasks::{HEAVY, in_place},
 };
 
 /// An execution whose body is at rest.
@@ -101,7 +102,9 @@ fn settle_answer(
             let message = aborted_message(walk.signal.cause().as_ref(), "while it ran");
             Outcome::fail(ErrorCode::Aborted, message)
         }
-        Ok(value) => output::contract(tool, &walk.execution, value),
+        Ok(value) => in_place(value.is_heavier_than(HEAVY), || {
+            output::contract(tool, &walk.execution, value)
+        }),
         Err(BodyFailure::Interrupted) => Outcome::fail(
             ErrorCode::ToolError,
             "the tool stopped although nobody asked it to",

@@ -11,6 +11,7 @@ use crate::{
     domain::{Content, Draft, ErrorCode, Finalizer, Outcome},
     policy::truncate,
     registry::Tool,
+    tasks::{HEAVY, in_place},
 };
 
 /// Post-execute where it applies, finalize, a last look at cancellation, freeze.
@@ -35,8 +36,15 @@ pub(super) async fn finish(mut walk: Walk, mut draft: Draft, path: Path) -> Froz
         .clock
         .monotonic()
         .since(walk.execution.accepted);
-    let bytes = draft.freeze(&walk.execution);
+    let bytes = in_place(is_heavy(&draft.outcome), || draft.freeze(&walk.execution));
     Frozen::new(walk, draft, bytes)
+}
+
+fn is_heavy(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Success(success) => success.value.is_heavier_than(HEAVY),
+        Outcome::Failure(_) => false,
+    }
 }
 
 fn finalize(walk: &Walk, tool: &Arc<Tool>, draft: &mut Draft) {

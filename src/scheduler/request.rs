@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::domain::{
-    AgentName, ApprovalPolicy, CallId, Digest, Json, Object, SessionId,
-    json::{Limits, ObjectWriter, ReadError},
+use crate::{
+    domain::{
+        AgentName, ApprovalPolicy, CallId, Digest, Json, Object, SessionId,
+        json::{Limits, ObjectWriter, ReadError},
+    },
+    tasks::HEAVY,
 };
 
 /// A session to open.
@@ -74,6 +77,12 @@ impl FrozenArguments {
                 }
             }
         }
+    }
+
+    /// Whether working on them takes long.
+    pub(super) fn is_heavy(&self) -> bool {
+        let heavy = |value: &Json| value.is_heavier_than(HEAVY);
+        self.object.len() > HEAVY || self.object.values().any(heavy)
     }
 
     /// Arguments that are an object already.

@@ -24,6 +24,7 @@ use crate::{
     journal::{self, Append, CallRow, Commit, Write},
     pipeline::{Incoming, Progress},
     registry::Signal,
+    tasks::{HEAVY, in_place},
 };
 
 /// Most nested calls under way below one top-level call.
@@ -65,7 +66,9 @@ impl Scheduler {
             return Err(Error::Draining);
         }
         let session = self.load(&request.session).await?;
-        let arguments = FrozenArguments::read(&request.name, request.arguments.as_deref());
+        let raw = request.arguments.as_deref();
+        let is_heavy = raw.is_some_and(|raw| raw.len() > HEAVY);
+        let arguments = in_place(is_heavy, || FrozenArguments::read(&request.name, raw));
         let call_id = request
             .call_id
             .unwrap_or_else(|| CallId::from_uuid(self.0.parts.ids.uuid()));
@@ -249,7 +252,7 @@ impl Scheduler {
         lane: super::lane::Lane,
         slot: Slot,
     ) {
-        let created = self.0.parts.pipeline.create(Incoming {
+        let incoming = Incoming {
             execution: Arc::clone(&entry.execution),
             unreadable: arguments
                 .unreadable
@@ -258,12 +261,16 @@ impl Scheduler {
             signal: entry.signal.clone(),
             host: Arc::new(self.clone()),
             progress: Arc::clone(&entry.progress),
+        };
+        let (created, append) = in_place(arguments.is_heavy(), || {
+            let created = self.0.parts.pipeline.create(incoming);
+            let view = created
+                .as_ref()
+                .ok()
+                .and_then(crate::pipeline::Created::view);
+            let append = accept(entry, arguments, view.as_ref());
+            (created, append)
         });
-        let view = created
-            .as_ref()
-            .ok()
-            .and_then(crate::pipeline::Created::view);
-        let append = accept(entry, arguments, view.as_ref());
         // Queued here and not by the task, so that calls are accepted in the order in which they
         // were submitted; only when the queue is full does the task wait for its place.
         let journal = self.0.parts.journal.clone();

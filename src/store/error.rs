@@ -14,7 +14,10 @@ pub enum Error {
         path: PathBuf,
     },
     /// It is some other database.
-    #[error("{path} is not a toold store; move it away or point `store.url` at another file")]
+    #[error(
+        "{path} is not a toold store, or its beginning is damaged; point `store.url` at another \
+         file, or restore it from a backup"
+    )]
     Foreign {
         /// The database file.
         path: PathBuf,

@@ -44,9 +44,9 @@ impl MemoryStore {
     ) -> Result<Self, OpenError> {
         let state = Arc::new(RwLock::new(State::default()));
         let (queue, mut receiver) = Queue::new();
-        let mut writer = Writer::new(Arc::clone(&state), clock);
+        let mut writer = Writer::new(Arc::clone(&state), Arc::clone(&clock));
         Tasks::thread("store-memory", move || {
-            if let Some(answer) = serve(&mut receiver, &mut writer, &*publish) {
+            if let Some(answer) = serve(&mut receiver, &mut writer, &*publish, &*clock) {
                 writer.close();
                 drop(answer.send(Ok(())));
             }

@@ -3,10 +3,12 @@
 //! Owns the order that readers rely on: what a group holds is committed, then shown, then
 //! answered. What is written is a [`Backend`]'s business.
 
+use std::time::Duration;
+
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    domain::Json,
+    domain::{Clock, Json},
     journal::{Append, Commit, Committed, DocumentKind, Error, Publish},
 };
 
@@ -70,8 +72,9 @@ pub(super) trait Backend {
     fn commit(&mut self) -> Result<(), Error>;
     /// Forgets what the group wrote, after one of the above failed.
     fn rollback(&mut self);
-    /// Does what nobody waits for, once a group has been answered; `idle` when nothing is queued.
-    fn rest(&mut self, idle: bool);
+    /// Does what nobody waits for, once a group has been answered. `idle` is how long nothing had
+    /// been queued before it.
+    fn rest(&mut self, idle: Duration);
 }
 
 /// The end of the queue that requests are put in. A cheap handle.
@@ -121,8 +124,12 @@ pub(super) fn serve(
     receiver: &mut mpsc::Receiver<Request>,
     backend: &mut impl Backend,
     publish: &dyn Publish,
+    clock: &dyn Clock,
 ) -> Option<Answer<()>> {
-    while let Some(first) = receiver.blocking_recv() {
+    loop {
+        let waiting = clock.monotonic();
+        let first = receiver.blocking_recv()?;
+        let idle = clock.monotonic().since(waiting);
         if let Request::Close(answer) = first {
             receiver.close();
             return Some(answer);
@@ -133,9 +140,8 @@ pub(super) fn serve(
             receiver.close();
             return Some(close);
         }
-        backend.rest(receiver.is_empty());
+        backend.rest(idle);
     }
-    None
 }
 
 /// What is committed together. It grows while it is written: what is queued meanwhile joins it,

@@ -1,20 +1,20 @@
 //! What only the file store can show: the file itself, and what it keeps across stops.
 
 use std::{
-    collections::VecDeque,
     fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use rusqlite::Connection;
 use toold::{
     config::Durability,
-    domain::{Json, SystemClock, SystemIds},
+    domain::{Clock, Json, Monotonic, SystemClock, SystemIds, Timestamp},
     journal::{CallQuery, Committed, DocumentKind, Error, Nested, Refusal, Store as _, Tail},
     store::{Error as OpenError, sqlite::SqliteStore},
     tasks::Tasks,
@@ -297,42 +297,54 @@ fn one_append_that_cannot_be_written_fails_alone_and_leaves_no_gap() {
     });
 }
 
-/// The longest that the log beside the file gets while MiB after MiB is written, so many of them
-/// queued ahead.
-fn longest_log(mebibytes: u64, ahead: usize) -> u64 {
+/// A clock on which this much passes between two looks.
+#[derive(Debug)]
+struct Strides(Duration, Mutex<Duration>);
+
+impl Clock for Strides {
+    fn now(&self) -> Timestamp {
+        Timestamp::default()
+    }
+
+    fn monotonic(&self) -> Monotonic {
+        let mut time = self.1.lock().unwrap();
+        *time += self.0;
+        Monotonic::from_origin(*time)
+    }
+}
+
+/// The longest that the log beside the file gets while MiB after MiB is written, with this much
+/// silence between two.
+fn longest_log(mebibytes: u64, silence: Duration) -> u64 {
     bounded(async {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("j.db");
-        let bed = Bed::at(&path);
-        bed.append(open("s")).await;
+        let clock = Arc::new(Strides(silence, Mutex::default()));
+        let tail = Arc::new(Tail::new(WIDE));
+        let store = SqliteStore::open(&path, Durability::Process, tail, clock, &SystemIds).unwrap();
+        let append = async |append| store.submit(append).await.unwrap().durable().await.unwrap();
+        append(open("s")).await;
         let payload = "x".repeat(1 << 20);
-        let mut queued = VecDeque::new();
         let mut longest = 0;
         for _ in 0..mebibytes {
-            queued.push_back(bed.submit(note("s", &payload)).await);
-            if queued.len() > ahead {
-                queued.pop_front().unwrap().durable().await.unwrap();
-            }
+            append(note("s", &payload)).await;
             longest = longest.max(fs::metadata(path.with_extension("db-wal")).unwrap().len());
         }
-        for commit in queued {
-            commit.durable().await.unwrap();
-        }
-        let head = bed.store.bounds(Some(session_id("s"))).await.unwrap().head;
-        assert_eq!(head, 1 + mebibytes);
+        let bounds = store.bounds(Some(session_id("s"))).await.unwrap();
+        assert_eq!(bounds.head, 1 + mebibytes);
         longest
     })
 }
 
 #[test]
-fn the_log_beside_the_file_starts_over_when_nobody_waits() {
-    let longest = longest_log(160, 0);
+fn the_log_beside_the_file_starts_over_early_when_there_is_little_to_do() {
+    let longest = longest_log(120, Duration::from_millis(10));
     assert!(longest < 80 << 20, "it grew to {longest}");
 }
 
 #[test]
-fn the_log_beside_the_file_stays_short_under_load() {
-    let longest = longest_log(400, 8);
+fn the_log_beside_the_file_stays_bounded_under_load() {
+    let longest = longest_log(400, Duration::ZERO);
     assert!(longest < 200 << 20, "it grew to {longest}");
 }
 
@@ -450,7 +462,7 @@ fn a_file_that_is_not_ours_is_refused_and_left_alone() {
         "{refused}"
     );
     let refused = try_open(&text).unwrap_err();
-    assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
+    assert!(matches!(refused, OpenError::Foreign { .. }), "{refused}");
     assert!(fs::read_to_string(&text).unwrap().starts_with("dear diary"));
     let directory = try_open(home.path()).unwrap_err();
     assert!(matches!(directory, OpenError::File { .. }), "{directory}");

@@ -305,9 +305,8 @@ fn a_browser_logs_in_with_a_cookie_and_writes_only_from_an_allowed_origin() {
     story(async {
         let daemon = Daemon::start();
         let stranger = daemon.stranger();
-        let body = format!(r#"{{"token":"{}"}}"#, daemon.token("agent"));
-        let answer = stranger.post("/v1/login", &body).await.expect(200);
-        let cookie = answer.header("set-cookie").expect("a cookie").to_owned();
+        let (answer, pair) = stranger.log_in(&daemon.token("agent")).await;
+        let cookie = answer.header("set-cookie").expect("a cookie");
         for word in ["HttpOnly", "SameSite=Strict"] {
             assert!(cookie.contains(word), "{cookie}");
         }
@@ -315,7 +314,6 @@ fn a_browser_logs_in_with_a_cookie_and_writes_only_from_an_allowed_origin() {
             !cookie.contains(&daemon.token("agent")),
             "the cookie is not the token"
         );
-        let pair = cookie.split(';').next().unwrap().to_owned();
         let read = stranger
             .request(Method::GET, "/v1/tools")
             .header("cookie", &pair);
@@ -343,6 +341,47 @@ fn a_browser_logs_in_with_a_cookie_and_writes_only_from_an_allowed_origin() {
             .post("/v1/login", r#"{"token":"wrong"}"#)
             .await
             .expect(401);
+    });
+}
+
+#[test]
+fn a_logout_ends_the_streams_of_that_login_and_no_others() {
+    story(async {
+        let daemon = Daemon::start();
+        let (agent, browser) = (daemon.agent(), daemon.stranger());
+        let session = agent.session().await;
+        let (_, leaving) = browser.log_in(&daemon.token("agent")).await;
+        let (_, staying) = browser.log_in(&daemon.token("agent")).await;
+        let with = |method, path: &str, cookie: &str| {
+            let request = browser.request(method, path).header("cookie", cookie);
+            request.header("origin", &daemon.url)
+        };
+        let all = with(Method::GET, "/v1/events", &leaving);
+        let mut all = browser.stream_with(all).await;
+        let path = format!("/v1/sessions/{session}/calls");
+        let body = r#"{"call_id":"c","name":"gate","arguments":{"name":"k"}}"#;
+        let call = with(Method::POST, &path, &leaving).header("content-type", "application/json");
+        let mut call = browser.stream_with(call.body(body)).await;
+        let path = format!("/v1/sessions/{session}/events?after=0");
+        let mut other = browser
+            .stream_with(with(Method::GET, &path, &staying))
+            .await;
+        call.until("tool/started").await;
+        other.until("tool/started").await;
+        let out = with(Method::DELETE, "/v1/login", &leaving);
+        browser.send(out).await.expect(204);
+        for ended in [&mut all, &mut call] {
+            let end = ended.until("stream/end").await;
+            assert_eq!(end.data()["reason"], "the login has ended");
+            assert!(ended.next().await.is_none(), "the stream is closed");
+        }
+        let elsewhere = agent.session().await;
+        agent
+            .call(&elsewhere, "o", "open_gate", r#"{"name":"k"}"#)
+            .await
+            .expect(200);
+        other.until("tool/result").await;
+        assert_eq!(agent.result(&session, "c").await["value"], "open");
     });
 }
 

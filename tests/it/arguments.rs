@@ -254,23 +254,10 @@ fn pages_of_sessions_are_bounded_in_bytes_and_lose_nothing() {
             let body = format!(r#"{{"session_id":"s{n}","metadata":{{"note":"{note}"}}}}"#);
             agent.post("/v1/sessions", &body).await.expect(201);
         }
-        let (mut seen, mut pages, mut cursor) = (Vec::new(), 0, String::new());
-        loop {
-            let path = format!("/v1/sessions?limit=500{cursor}");
-            let page = agent.get(&path).await.expect(200);
-            assert!(page.text.len() < 4_400_000, "{}", page.text.len());
-            let page = page.json();
-            pages += 1;
-            for session in page["items"].as_array().unwrap() {
-                seen.push(session["session_id"].as_str().unwrap().to_owned());
-            }
-            match page["next_cursor"].as_str() {
-                Some(next) => cursor = format!("&cursor={next}"),
-                None => break,
-            }
-        }
+        let (pages, seen) = agent.walk("/v1/sessions?limit=500", "session_id").await;
+        assert!(pages.iter().all(|page| page.len() < 4_400_000));
         let newest_first: Vec<_> = (0..SESSIONS).rev().map(|n| format!("s{n}")).collect();
         assert_eq!(seen, newest_first);
-        assert_eq!(pages, 2);
+        assert_eq!(pages.len(), 2);
     });
 }

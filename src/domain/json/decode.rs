@@ -81,11 +81,19 @@ impl de::Error for Mismatch {
     }
 
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self(format!("expected {expected}, found {}", found(unexpected)))
+        Self(format!(
+            "expected {}, found {}",
+            wanted(expected),
+            found(unexpected)
+        ))
     }
 
     fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self(format!("expected {expected}, found {}", found(unexpected)))
+        Self(format!(
+            "expected {}, found {}",
+            wanted(expected),
+            found(unexpected)
+        ))
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
@@ -106,6 +114,20 @@ impl de::Error for Mismatch {
 
     fn missing_field(field: &'static str) -> Self {
         Self(format!("the member `{field}` is missing"))
+    }
+}
+
+/// What was expected; serde names the numbers as Rust does.
+fn wanted(expected: &dyn Expected) -> String {
+    let said = expected.to_string();
+    match said.as_str() {
+        "u8" | "u16" | "u32" | "u64" | "usize" => format!("a whole number ({said}: not below 0)"),
+        "i8" | "i16" | "i32" | "i64" | "isize" => format!("a whole number ({said})"),
+        "f32" | "f64" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a sequence" => "an array".to_owned(),
+        "a map" => "an object".to_owned(),
+        _ => said,
     }
 }
 

@@ -16,6 +16,7 @@ mod object_writer;
 mod pointer;
 mod read;
 mod scan;
+mod weight;
 mod write;
 
 #[cfg(test)]
@@ -130,6 +131,12 @@ impl Json {
     /// The value an RFC 6901 pointer leads to; the empty pointer leads to this value.
     pub fn pointer(&self, pointer: &str) -> Option<&Self> {
         pointer::follow(self, pointer)
+    }
+
+    /// Whether texts, names and elements together weigh more than so many bytes. Costs no more
+    /// than looking at that many.
+    pub fn is_heavier_than(&self, bytes: usize) -> bool {
+        weight::is_over(self, bytes)
     }
 
     /// Whether this is `null`.

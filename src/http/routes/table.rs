@@ -81,7 +81,7 @@ static SESSIONS: &[Route] = &[
         to!(sessions::open),
     )
     .named("open_session", "Opens a session of an agent")
-    .takes(Shape::json::<shapes::NewSession>())
+    .may_take(Shape::json::<shapes::NewSession>())
     .answers(&[Good {
         status: 201,
         about: "The session; `Location` names it",

@@ -7,6 +7,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     convert::Infallible,
     sync::{Arc, PoisonError, RwLock, RwLockWriteGuard},
+    time::Duration,
 };
 
 use crate::{
@@ -335,5 +336,5 @@ impl Backend for Writer {
     /// Nothing here can fail, so there is nothing to undo.
     fn rollback(&mut self) {}
 
-    fn rest(&mut self, _: bool) {}
+    fn rest(&mut self, _: Duration) {}
 }

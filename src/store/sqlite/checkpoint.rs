@@ -7,29 +7,31 @@
 use std::{
     sync::mpsc::{Receiver, SyncSender, sync_channel},
     thread::JoinHandle,
+    time::Duration,
 };
 
 use rusqlite::{Connection, MAIN_DB, wal::CheckpointMode};
 
 use crate::{store::error::Error, tasks::Tasks};
 
-/// Frames in the log (pages of 4 KiB) from which the thread copies, and from which the log starts
-/// over when nobody waits: 16 MiB.
+/// Frames in the log (pages of 4 KiB) between two copies of the thread, and from which the log
+/// starts over when there is little to do: 16 MiB.
 const LIMIT: i32 = 4096;
-/// Frames from which the log starts over although somebody waits: 128 MiB. What is left to copy
+/// Frames from which the log starts over whatever there is to do: 128 MiB. What is left to copy
 /// then costs the writer two syncs, some tens of milliseconds on a slow disk.
 const LONG: i32 = 8 * LIMIT;
 /// Frames that the writer copies itself: a millisecond or two, and the syncs.
 const RESIDUE: i32 = 256;
-/// The same when nobody waits.
+/// The same when there is little to do.
 const IDLE_RESIDUE: i32 = 2048;
+/// Silence before a commit that says so.
+const IDLE: Duration = Duration::from_millis(2);
 /// Frames from which the writer copies whatever is left: the thread alone does not keep up.
 const BEHIND: i32 = LONG + LIMIT;
 /// Frames from which the writer waits for the thread first.
 const FULL: i32 = 2 * LONG;
-/// Frames between two attempts: each costs a sync, and a long reader may keep the log from starting
-/// over.
-const STEP: i32 = 1024;
+/// Frames between two attempts to start a long log over: a long reader may prevent it.
+const STEP: i32 = 512;
 
 /// The writer's side of the checkpointer.
 #[derive(Debug)]
@@ -69,9 +71,9 @@ impl Checkpoints {
         })
     }
 
-    /// Looks at the log after a commit, on the writer's connection. `idle` when nobody waits for
-    /// the writer.
-    pub(super) fn look(&mut self, connection: &Connection, idle: bool) {
+    /// Looks at the log after a commit, on the writer's connection. `idle` is how long the writer
+    /// had had nothing to do before.
+    pub(super) fn look(&mut self, connection: &Connection, idle: Duration) {
         let Ok((frames, copied)) =
             connection.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::NOOP)
         else {
@@ -83,9 +85,15 @@ impl Checkpoints {
         if frames < self.due || self.is_copying(frames) {
             return;
         }
-        self.due = frames.saturating_add(STEP);
+        let is_idle = idle >= IDLE;
+        let step = if frames < LONG && !is_idle {
+            LIMIT
+        } else {
+            STEP
+        };
+        self.due = frames.saturating_add(step);
         let residue = frames.saturating_sub(copied);
-        let enough = if idle {
+        let enough = if is_idle {
             residue <= IDLE_RESIDUE
         } else {
             residue <= RESIDUE && frames >= LONG

@@ -77,6 +77,7 @@ impl SqliteStore {
         let (readers, reading) = Readers::start(path, durability)?;
         let (queue, mut receiver) = Queue::new();
         let (ready, is_ready) = sync_channel(1);
+        let time = Arc::clone(&clock);
         let work = move || {
             let Opened {
                 connection,
@@ -88,7 +89,7 @@ impl SqliteStore {
                 Err(fault) => return drop(ready.send(Err(fault))),
                 Ok(mut writer) => {
                     drop(ready.send(Ok(())));
-                    let answer = serve(&mut receiver, &mut writer, &*publish);
+                    let answer = serve(&mut receiver, &mut writer, &*publish, &*time);
                     let (next_id, checkpoints) = writer.finish();
                     checkpoints.stop();
                     answer.map(|answer| (answer, next_id))

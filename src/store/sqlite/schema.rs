@@ -66,19 +66,16 @@ fn version(connection: &Connection, path: &Path) -> Result<u32, Error> {
 pub(super) fn fault(path: &Path, context: &'static str, source: rusqlite::Error) -> Error {
     let path = path.to_owned();
     let code = source.sqlite_error_code();
-    if matches!(
-        code,
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)
-    ) {
-        Error::Damaged {
+    match code {
+        Some(ErrorCode::NotADatabase) => Error::Foreign { path },
+        Some(ErrorCode::DatabaseCorrupt) => Error::Damaged {
             path,
             what: format!("{context}: {source}"),
-        }
-    } else {
-        Error::Database {
+        },
+        _ => Error::Database {
             path,
             context,
             source,
-        }
+        },
     }
 }

@@ -3,7 +3,7 @@
 //! Owns the statements of the hot path. Knows nothing of queues and waiting: see
 //! [`crate::store::queue`].
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use rusqlite::{Connection, OptionalExtension as _, Statement, params};
 
@@ -436,7 +436,7 @@ impl Backend for Writer<'_> {
         Ok(())
     }
 
-    fn rest(&mut self, idle: bool) {
+    fn rest(&mut self, idle: Duration) {
         self.checkpoints.look(self.connection, idle);
     }
 

@@ -96,6 +96,32 @@ impl Client {
             .expect(200)
     }
 
+    /// Walks a list to its end: every page as text, and this member of all its items.
+    pub(crate) async fn walk(&self, path: &str, member: &str) -> (Vec<String>, Vec<String>) {
+        let (mut pages, mut members, mut cursor) = (Vec::new(), Vec::new(), String::new());
+        loop {
+            let page = self.get(&format!("{path}{cursor}")).await.expect(200);
+            let json = page.json();
+            pages.push(page.text);
+            for item in json["items"].as_array().expect("items") {
+                members.push(item[member].as_str().expect("a text").to_owned());
+            }
+            match json["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return (pages, members),
+            }
+        }
+    }
+
+    /// Logs in with a token; the cookie as browsers send it back.
+    pub(crate) async fn log_in(&self, token: &str) -> (Answer, String) {
+        let body = format!(r#"{{"token":"{token}"}}"#);
+        let answer = self.post("/v1/login", &body).await.expect(200);
+        let cookie = answer.header("set-cookie").expect("a cookie");
+        let pair = cookie.split(';').next().unwrap_or_default().to_owned();
+        (answer, pair)
+    }
+
     /// POSTs a body as it is written.
     pub(crate) async fn post(&self, path: &str, body: &str) -> Answer {
         self.send(self.json(Method::POST, path, body)).await

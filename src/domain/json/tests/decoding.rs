@@ -115,7 +115,7 @@ fn what_does_not_fit_is_pointed_at() {
     refused::<Edit>(r#"{"path":[]}"#, "/path: expected a string, found an array");
     refused::<Edit>(
         r#"{"path":"a","lines":[{"from":"1"}]}"#,
-        "/lines/0/from: expected u32, found the string \"1\"",
+        "/lines/0/from: expected a whole number (u32: not below 0), found the string \"1\"",
     );
     refused::<Edit>(
         r#"{"path":"a","mode":"slow"}"#,
@@ -127,7 +127,10 @@ fn what_does_not_fit_is_pointed_at() {
     );
     refused::<Mode>(r#""sized""#, "the content of `sized` is missing");
     refused::<Mode>(r#"{"fast":1}"#, "/fast: `fast` has no content");
-    refused::<Vec<u8>>("[1,2,300]", "/2: expected u8, found the number 300");
+    refused::<Vec<u8>>(
+        "[1,2,300]",
+        "/2: expected a whole number (u8: not below 0), found the number 300",
+    );
     refused::<(u8, u8)>(
         "[1,2,3]",
         "invalid length 3, expected 2 elements in sequence",
@@ -147,10 +150,13 @@ fn integers_are_exact_or_refused() {
     );
     refused::<u64>(
         "18446744073709551616",
-        "expected u64, found the number 18446744073709551616",
+        "expected a whole number (u64: not below 0), found the number 18446744073709551616",
     );
-    refused::<u64>("-1", "expected u64, found the number -1");
-    refused::<i8>("1.5", "expected i8, found the number 1.5");
+    refused::<u64>(
+        "-1",
+        "expected a whole number (u64: not below 0), found the number -1",
+    );
+    refused::<i8>("1.5", "expected a whole number (i8), found the number 1.5");
     assert_eq!(json("1.5").decode(), Ok(1.5_f64));
     assert_eq!(json("0.1").decode(), Ok(0.1_f32));
     assert_eq!(
