@@ -124,7 +124,7 @@ async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Problem> {
 fn too_large(limit: usize) -> Problem {
     Problem::new(
         ProblemCode::TooLarge,
-        format!("a body may have at most {limit} bytes (server.max_body)"),
+        format!("a body may have at most {limit} bytes here (see server.max_body)"),
     )
 }
 

@@ -25,14 +25,12 @@ use super::{
 use crate::{
     config::Permission,
     domain::{AgentName, EventType, SessionId, Timestamp},
-    journal::{After, EventQuery, Follow, FollowItem, Hello, Interest, TailItem},
+    journal::{After, EventQuery, Follow, FollowItem, Hello, Interest, PAGE_BYTES, TailItem},
     telemetry::{Open, Telemetry},
 };
 
 /// Longest list in `stream/hello`.
 const HELLO_LIST: usize = 100;
-/// Most bytes of frames in a page.
-const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// `GET /v1/events`
 pub(crate) async fn all(state: HttpState, request: Admitted) -> Result<Response, Problem> {

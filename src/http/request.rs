@@ -33,6 +33,9 @@ use crate::{
 /// Largest header that is looked at, in bytes of names and values.
 pub(crate) const MAX_HEADER: usize = 32 * 1024;
 
+/// Largest body of whoever is not known, in bytes: a login, or nothing.
+const STRANGERS_BODY: usize = 16 * 1024;
+
 /// Which hosts a path may be asked by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostRule {
@@ -134,7 +137,11 @@ impl Gate {
         };
         body::judge_form(&parts.headers, &body, route.body)?;
         let path = path_params(&mut parts).await?;
-        let body = body::read(body, self.max_body).await?;
+        let limit = match &caller {
+            Some(_) => self.max_body,
+            None => self.max_body.min(STRANGERS_BODY),
+        };
+        let body = body::read(body, limit).await?;
         let peer = parts.extensions.remove::<Peer>();
         Ok(Admitted {
             caller,

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     domain::{AgentName, ApprovalPolicy, Json, Object, SessionId, json::ObjectWriter},
-    journal::{SessionQuery, SessionRow},
+    journal::{PAGE_BYTES, SessionQuery, SessionRow},
     scheduler::{Error, NewSession},
 };
 
@@ -26,9 +26,6 @@ const LOOKED_AT: usize = 5000;
 
 /// Rows that are read at once: with the metadata that they may have, two megabytes.
 const ROWS: usize = 32;
-
-/// Bytes from which a page of sessions ends, however few they are.
-const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Most metadata of a session, in bytes of its compact form.
 const MAX_METADATA: usize = 64 * 1024;

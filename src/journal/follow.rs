@@ -14,7 +14,7 @@ use crate::domain::SessionId;
 /// Most events of one catch-up page.
 const PAGE_EVENTS: usize = 256;
 /// A catch-up page ends with the event that reaches this many bytes of frames.
-const PAGE_BYTES: usize = 256 * 1024;
+const READ_BYTES: usize = 256 * 1024;
 
 /// Where a follower begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,7 +183,7 @@ impl Follow {
             session: self.session.clone(),
             after: self.last(),
             limit: PAGE_EVENTS,
-            max_bytes: PAGE_BYTES,
+            max_bytes: READ_BYTES,
         };
         let page = self.journal.store.events(query).await?;
         if let Some(newest) = page.events.last() {

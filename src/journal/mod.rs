@@ -15,7 +15,8 @@ pub use append::{Append, CallRow, Commit, Committed, Recorded, Refusal, SessionR
 pub use error::Error;
 pub use follow::{After, Follow, FollowItem, Hello};
 pub use store::{
-    Bounds, CallQuery, DocumentKind, EventPage, EventQuery, Nested, Publish, SessionQuery, Store,
+    Bounds, CallQuery, DocumentKind, EventPage, EventQuery, Nested, PAGE_BYTES, Publish,
+    SessionQuery, Store,
 };
 pub use tail::{Interest, LagWatch, LiveEvent, Subscription, Tail, TailItem, TailLimits, TailRead};
 

@@ -17,6 +17,10 @@ pub trait Publish: Debug + Send + Sync {
     fn publish(&self, events: &[Arc<Recorded>]);
 }
 
+/// Bytes from which a page ends, however few items are on it: what is read, held and sent at once
+/// for one reader.
+pub const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
 /// Which events to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventQuery {

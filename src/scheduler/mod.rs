@@ -30,7 +30,7 @@ use tokio::sync::Notify;
 
 pub use call::{CallHandle, CallSummary};
 pub use error::Error;
-pub use record::{CallRecord, PAGE_BYTES, RecordPage};
+pub use record::{CallRecord, RecordPage};
 pub use request::{CallRequest, NewSession};
 pub use submit::Accepted;
 

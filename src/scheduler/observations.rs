@@ -7,15 +7,13 @@ use indexmap::IndexMap;
 use super::Error;
 use crate::{
     domain::{EventType, Json, SessionId, json::Limits},
-    journal::{EventQuery, Journal},
+    journal::{EventQuery, Journal, PAGE_BYTES},
 };
 
 /// Most files that one session remembers; the oldest is forgotten first, and must be read again.
 const MOST_FILES: usize = 10_000;
 /// Events read at once while a session's memory is rebuilt.
 const PAGE: usize = 500;
-/// Bytes read at once.
-const PAGE_BYTES: usize = 4 << 20;
 
 /// A session's memory of files, rebuilt from its log when the session comes back from the store.
 #[derive(Debug)]

@@ -8,11 +8,8 @@ use crate::{
         CallId, CallState, Json, SessionId,
         json::{Limits, ObjectWriter},
     },
-    journal::{CallQuery, CallRow, Recorded},
+    journal::{CallQuery, CallRow, PAGE_BYTES, Recorded},
 };
-
-/// Bytes of events (`tool/call` and `tool/result`) from which a page of records ends.
-pub const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Some records of a session.
 #[derive(Debug, Clone, Default)]
@@ -209,16 +206,13 @@ impl Scheduler {
     }
 }
 
-/// The time in an event's envelope.
+/// The time in an event's envelope, of which the data is not looked at.
 fn time_of(event: &Recorded) -> String {
-    let envelope = event.frame.envelope();
-    let read = Json::read(
-        &envelope,
-        &Limits {
-            max_bytes: usize::MAX,
-            ..Limits::default()
-        },
-    );
+    let (envelope, data) = event.frame.offsets();
+    let head = event.frame.sse();
+    let mut head = head.get(envelope..data).unwrap_or_default().to_vec();
+    head.extend_from_slice(b"null}");
+    let read = Json::read(&head, &Limits::default());
     let time = read
         .ok()
         .as_ref()

@@ -341,6 +341,9 @@ fn a_browser_logs_in_with_a_cookie_and_writes_only_from_an_allowed_origin() {
             .post("/v1/login", r#"{"token":"wrong"}"#)
             .await
             .expect(401);
+        let large = format!(r#"{{"token":"{}"}}"#, "x".repeat(20_000));
+        stranger.post("/v1/login", &large).await.expect(413);
+        daemon.agent().post("/v1/login", &large).await.expect(401);
     });
 }
 
