@@ -6,12 +6,16 @@ use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, header, redirect};
+use tokio::time::timeout;
 
 use super::{arguments::DaemonOptions, error::Error, wire::Fields};
 use crate::config::{Environment, GeneratedToken, LISTEN, Secret, SecretError};
 
 /// A local daemon accepts at once; a far one that needs longer is as good as away.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long an answer may take to begin: longer than any request here asks the daemon to wait.
+const PATIENCE: Duration = Duration::from_secs(80);
 
 /// Where a daemon is; shown as it would be typed.
 #[derive(Debug, Clone)]
@@ -76,9 +80,9 @@ impl Client {
     /// # Errors
     /// When nobody answers, or the answer is a refusal.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
-        let response = request
-            .send()
-            .await
+        let response = self
+            .begun(request.send(), PATIENCE)
+            .await?
             .map_err(|error| self.unreachable(&error))?;
         if response.status().is_success() {
             return Ok(response);
@@ -100,6 +104,23 @@ impl Client {
     /// When the connection ends before it.
     pub(super) async fn chunk(&self, response: &mut Response) -> Result<Option<Bytes>, Error> {
         response.chunk().await.map_err(|error| self.broken(&error))
+    }
+
+    /// What begins in time. A daemon that was stopped still has its connections accepted, by the
+    /// system, so only silence tells.
+    async fn begun<T>(
+        &self,
+        answer: impl Future<Output = T>,
+        within: Duration,
+    ) -> Result<T, Error> {
+        timeout(within, answer).await.map_err(|_| {
+            Error::Unreachable(format!(
+                "the daemon at {} takes connections and does not answer ({} s): look at its log, \
+                 or start it anew",
+                self.base,
+                within.as_secs()
+            ))
+        })
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Error {
@@ -278,6 +299,25 @@ mod tests {
             "http://b:2/under"
         );
         assert_eq!(base(None, None).unwrap(), "http://127.0.0.1:7878");
+    }
+
+    #[tokio::test]
+    async fn a_daemon_that_says_nothing_is_not_waited_for_without_end() {
+        let options = DaemonOptions {
+            url: None,
+            token_file: None,
+        };
+        let environment = Environment::new([("TOOLD_TOKEN", "hush")], "/", User::Other);
+        let client = Client::new(&options, &environment).unwrap();
+        let silence = std::future::pending::<()>();
+        let error = client.begun(silence, Duration::ZERO).await.unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("http://127.0.0.1:7878 takes connections"),
+            "{error}"
+        );
+        assert_eq!(client.begun(async { 7 }, Duration::ZERO).await.unwrap(), 7);
     }
 
     #[test]
