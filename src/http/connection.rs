@@ -380,6 +380,36 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_connection_is_idle_when_it_answers_nothing_streams_nothing_and_wrote_nothing() {
+        let (connection, _client) = pair().await;
+        assert!(connection.is_idle());
+        let answer = connection.answering();
+        assert!(!connection.is_idle(), "a request is being answered");
+        drop(answer);
+        assert!(connection.is_idle());
+        let tail = Tail::new(TailLimits {
+            events: 2,
+            bytes: 1 << 20,
+        });
+        let reader = tail.subscribe(Interest::All);
+        let watched = Peer::of(&connection).watch(reader.lag_watch());
+        assert!(!connection.is_idle(), "a stream is open");
+        drop(watched);
+        assert!(connection.is_idle());
+        connection.written.fetch_add(1, Ordering::Relaxed);
+        assert!(!connection.is_idle(), "bytes left since the last look");
+        connection.holds_a_stalled_reader();
+        assert!(connection.is_idle(), "and none since this one");
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_acknowledges_nothing_is_given_up_by_the_system() {
+        let (connection, _client) = pair().await;
+        let bound = rustix::net::sockopt::tcp_user_timeout(&connection.stream).unwrap();
+        assert_eq!(u128::from(bound), DEAF.as_millis());
+    }
+
+    #[tokio::test]
     async fn small_answers_are_not_held_back_and_a_cut_ends_both_directions() {
         let (connection, client) = pair().await;
         assert!(connection.stream.nodelay().unwrap());
