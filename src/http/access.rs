@@ -72,6 +72,14 @@ impl Caller {
         }
     }
 
+    /// Returns when they may see nothing more, because their login is over. Cancellation-safe.
+    pub(crate) async fn revoked(&self) {
+        match &self.login {
+            Some(login) => login.over().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// The login that they came with.
     pub(crate) fn login(&self) -> Option<&Lease> {
         self.login.as_ref()

@@ -126,6 +126,10 @@ struct CallReader {
 }
 
 impl Frames for CallReader {
+    fn is_revoked(&self) -> bool {
+        self.term.is_revoked()
+    }
+
     async fn next(&mut self, frames: &mut VecDeque<Bytes>) -> More {
         if !self.greeted {
             // The first bytes leave at once, whatever the tool does.
@@ -133,18 +137,23 @@ impl Frames for CallReader {
             frames.push_back(heartbeat());
             return More::Perhaps;
         }
-        // All are cancellation-safe. The end comes last: what was published before it is told.
+        // All are cancellation-safe. The end comes last: what was published before it is told;
+        // not so to one who may not see it any more.
         let item = tokio::select! {
             biased;
+            () = self.term.revoked() => {
+                frames.push_back(end(Term::REVOKED, self.state.clock.now(), None));
+                return self.part();
+            }
             _ = self.heartbeat.tick() => {
                 frames.push_back(heartbeat());
                 return More::Perhaps;
             }
             never = self.leash.watch() => match never {},
             item = self.follow.next() => item,
-            reason = self.term.over() => {
-                frames.push_back(end(reason, self.state.clock.now(), None));
-                return self.finish();
+            () = self.term.over() => {
+                frames.push_back(end(Term::OVER, self.state.clock.now(), None));
+                return self.part();
             }
         };
         match item {
@@ -153,14 +162,14 @@ impl Frames for CallReader {
             Ok(FollowItem::Lagged { last }) => {
                 let (now, telemetry) = (self.state.clock.now(), &self.state.telemetry);
                 frames.push_back(lagged(last, now, None, telemetry));
-                self.finish()
+                self.part()
             }
             Err(error) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "a stream was cut short"
                 );
-                self.finish()
+                self.part()
             }
         }
     }
@@ -177,9 +186,21 @@ impl CallReader {
         More::Perhaps
     }
 
-    /// The stream ends by itself: that is not the client's going away.
+    /// The stream ends with the result.
     fn finish(&mut self) -> More {
         self.leash.let_go();
+        More::No
+    }
+
+    /// The stream ends without it. That is not the client's going away, which still counts when
+    /// it comes.
+    fn part(&mut self) -> More {
+        let leash = self.leash.take();
+        drop(
+            self.state
+                .changes
+                .spawn(leash.outlive(self.state.ending.clone())),
+        );
         More::No
     }
 }

@@ -12,6 +12,7 @@ use axum::{
 };
 use serde::Deserialize;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
 use super::{
@@ -132,6 +133,11 @@ async fn run(
     Ok(response)
 }
 
+/// Whoever logged out while waiting is shown nothing more; the call goes on.
+fn logged_out() -> Problem {
+    Problem::unauthenticated("the login has ended; the call goes on")
+}
+
 /// Says that the same call had been submitted before.
 pub(crate) fn mark(response: &mut Response, accepted: &Accepted) {
     if accepted.replayed {
@@ -151,10 +157,19 @@ async fn settle(
 ) -> Result<Response, Problem> {
     let preferences = Preferences::of(request.headers());
     let patience = preferences.patience(state.server.max_wait);
+    let caller = request.caller()?;
     let result = if patience.is_zero() {
         None
     } else {
-        timeout(patience, leash.settled(call)).await.ok()
+        let waited = tokio::select! {
+            biased;
+            () = caller.revoked() => {
+                drop(state.changes.spawn(leash.outlive(state.ending.clone())));
+                return Err(logged_out());
+            }
+            waited = timeout(patience, leash.settled(call)) => waited,
+        };
+        waited.ok()
     };
     leash.let_go();
     let mut response = match result {
@@ -220,6 +235,26 @@ impl Leash {
         }
     }
 
+    /// Goes on watching the client after its answer ended without a result, until there is one or
+    /// the daemon stops.
+    pub(crate) async fn outlive(mut self, ending: CancellationToken) {
+        if let Some((call, _)) = self.tied.clone() {
+            tokio::select! {
+                // What the result is, or why there is none, concerns nobody here.
+                _ = self.settled(&call) => {}
+                () = ending.cancelled() => {}
+            }
+        }
+        self.let_go();
+    }
+
+    /// The leash, taken from where it was held.
+    pub(crate) fn take(&mut self) -> Self {
+        Self {
+            tied: self.tied.take(),
+        }
+    }
+
     /// The answer is there, or the client no longer waits for it.
     pub(crate) fn let_go(&mut self) {
         self.tied = None;
@@ -245,8 +280,12 @@ pub(crate) async fn read(state: HttpState, request: Admitted) -> Result<Response
     {
         let call = state.scheduler.find(&row.id, &call_id).await?;
         let patience = Duration::from_secs(seconds).min(state.server.max_wait);
-        // Settled, still running, or not writable now: the record says which.
-        drop(timeout(patience, call.settled()).await);
+        tokio::select! {
+            biased;
+            () = request.caller()?.revoked() => return Err(logged_out()),
+            // Settled, still running, or not writable now: the record says which.
+            _ = timeout(patience, call.settled()) => {}
+        }
     }
     let record = state.scheduler.record(&row.id, &call_id).await?;
     Ok(answer::object(StatusCode::OK, |w| record.write(w)))

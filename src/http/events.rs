@@ -178,7 +178,7 @@ pub(crate) fn heartbeats(state: &HttpState) -> Interval {
 #[derive(Debug)]
 pub(crate) struct Term {
     ending: CancellationToken,
-    login: Option<Lease>,
+    caller: Caller,
 }
 
 impl Term {
@@ -186,22 +186,28 @@ impl Term {
     pub(crate) fn of(state: &HttpState, caller: &Caller) -> Self {
         Self {
             ending: state.ending.clone(),
-            login: caller.login().cloned(),
+            caller: caller.clone(),
         }
     }
 
-    /// Returns when the stream must end, with the reason for its reader. Cancellation-safe.
-    pub(crate) async fn over(&self) -> &'static str {
-        let logged_out = async {
-            match &self.login {
-                Some(login) => login.over().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = self.ending.cancelled() => "the daemon is stopping",
-            () = logged_out => "the login has ended",
-        }
+    /// Why a stream that is over ends.
+    pub(crate) const OVER: &str = "the daemon is stopping";
+    /// Why a stream that is revoked ends.
+    pub(crate) const REVOKED: &str = "the login has ended";
+
+    /// Returns when the daemon stops. Cancellation-safe.
+    pub(crate) async fn over(&self) {
+        self.ending.cancelled().await;
+    }
+
+    /// Returns when its reader may see nothing more. Cancellation-safe.
+    pub(crate) async fn revoked(&self) {
+        self.caller.revoked().await;
+    }
+
+    /// Whether its reader may see nothing more.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.caller.login().is_some_and(Lease::is_over)
     }
 }
 
@@ -224,21 +230,30 @@ struct Reader {
 }
 
 impl Frames for Reader {
+    fn is_revoked(&self) -> bool {
+        self.term.is_revoked()
+    }
+
     async fn next(&mut self, frames: &mut VecDeque<Bytes>) -> More {
         if let Some(hello) = self.hello.take() {
             frames.push_back(self.greet(&hello));
             return More::Perhaps;
         }
-        // All are cancellation-safe. The end comes last: what was published before it is told.
+        // All are cancellation-safe. The end comes last: what was published before it is told;
+        // not so to one who may not see it any more.
         tokio::select! {
             biased;
+            () = self.term.revoked() => {
+                frames.push_back(end(Term::REVOKED, self.now(), self.session.as_ref()));
+                More::No
+            }
             _ = self.heartbeat.tick() => {
                 frames.push_back(heartbeat());
                 More::Perhaps
             }
             item = self.follow.next() => self.pass_on(item, frames),
-            reason = self.term.over() => {
-                frames.push_back(end(reason, self.now(), self.session.as_ref()));
+            () = self.term.over() => {
+                frames.push_back(end(Term::OVER, self.now(), self.session.as_ref()));
                 More::No
             }
         }

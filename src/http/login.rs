@@ -51,6 +51,11 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
+    /// Whether the login is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended.is_cancelled() || Instant::now() >= self.until
+    }
+
     /// Returns when the login is over, by its age or because it was ended.
     pub(crate) async fn over(&self) {
         tokio::select! {

@@ -92,6 +92,9 @@ impl StreamEvent {
 
 /// Something that has frames to send, a few at a time.
 pub(crate) trait Frames: Send + 'static {
+    /// Whether the reader may see nothing more: what waits to be sent is then dropped.
+    fn is_revoked(&self) -> bool;
+
     /// Waits for the next frames and appends them. Answers whether more may follow. Never
     /// dropped half way while the stream is read.
     fn next(&mut self, frames: &mut VecDeque<Bytes>) -> impl Future<Output = More> + Send;
@@ -124,6 +127,9 @@ fn stream(source: impl Frames) -> impl Stream<Item = Result<Bytes, Infallible>> 
     futures_util::stream::unfold(start, |mut state| async move {
         loop {
             let (source, ready, more) = &mut *state;
+            if *more == More::Perhaps && source.is_revoked() {
+                ready.clear();
+            }
             if let Some(frame) = ready.pop_front() {
                 return Some((Ok(frame), state));
             }
@@ -137,6 +143,8 @@ fn stream(source: impl Frames) -> impl Stream<Item = Result<Bytes, Infallible>> 
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use futures_util::StreamExt as _;
 
     use super::*;
@@ -164,6 +172,10 @@ mod tests {
     struct Counting(usize);
 
     impl Frames for Counting {
+        fn is_revoked(&self) -> bool {
+            false
+        }
+
         async fn next(&mut self, frames: &mut VecDeque<Bytes>) -> More {
             self.0 += 1;
             frames.extend((0..self.0).map(|n| Bytes::from(format!("{}.{n}", self.0))));
@@ -175,6 +187,32 @@ mod tests {
     async fn frames_leave_in_order_and_the_last_batch_is_sent_whole() {
         let sent: Vec<_> = stream(Counting(0)).map(|f| f.unwrap()).collect().await;
         assert_eq!(sent, ["1.0", "2.0", "2.1", "3.0", "3.1", "3.2"]);
+    }
+
+    /// Revoked once it was asked so often.
+    struct Revoked(Cell<usize>);
+
+    impl Frames for Revoked {
+        fn is_revoked(&self) -> bool {
+            self.0.set(self.0.get().saturating_sub(1));
+            self.0.get() == 0
+        }
+
+        async fn next(&mut self, frames: &mut VecDeque<Bytes>) -> More {
+            if self.is_revoked() {
+                frames.push_back(Bytes::from_static(b"end"));
+                return More::No;
+            }
+            frames.extend([b"a", b"b", b"c"].map(|text| Bytes::from_static(text)));
+            More::Perhaps
+        }
+    }
+
+    #[tokio::test]
+    async fn what_waits_to_be_sent_is_dropped_when_its_reader_may_not_see_it_any_more() {
+        let source = Revoked(Cell::new(5));
+        let sent: Vec<_> = stream(source).map(|f| f.unwrap()).collect().await;
+        assert_eq!(sent, ["a", "b", "end"]);
     }
 
     #[tokio::test]

@@ -20,5 +20,6 @@ mod catalogue;
 mod crash;
 mod files;
 mod harness;
+mod logins;
 mod outcomes;
 mod streams;

@@ -6,7 +6,7 @@
 //! together, and every directory above is held open. What changes in between is tried again.
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::{CString, OsStr, OsString},
     fmt,
     fs::{File, FileType, Metadata},
     os::unix::fs::MetadataExt,
@@ -277,6 +277,13 @@ impl WorkspaceRoot {
         }))
     }
 
+    /// The text of a link. The directory that it is in is opened confined, so that the text of one
+    /// outside is never seen.
+    fn link_in(&self, directory: &Path, name: &OsStr) -> Result<CString, Errno> {
+        let directory = self.beneath(directory, OFlags::PATH | OFlags::DIRECTORY)?;
+        readlinkat(&directory, name, Vec::new())
+    }
+
     fn open_node(&self, path: &Path) -> Result<File, Error> {
         match self.beneath(path, OFlags::PATH) {
             // the kernel takes every absolute link for a way out, also one that points back inside,
@@ -297,17 +304,14 @@ impl WorkspaceRoot {
         while let Some(name) = todo.pop() {
             if name == ".." || name == "." {
                 // both mean something in a directory only
-                match readlinkat(&self.directory, done.join("."), Vec::new()) {
-                    Ok(_) | Err(Errno::INVAL) => {}
-                    Err(errno) => return Err(errno.into()),
-                }
+                self.beneath(&done, OFlags::PATH | OFlags::DIRECTORY)?;
                 if name == ".." && !done.pop() {
                     return Err(Error::Outside);
                 }
                 continue;
             }
             let next = done.join(&name);
-            let target = match readlinkat(&self.directory, &next, Vec::new()) {
+            let target = match self.link_in(&done, &name) {
                 Ok(target) => PathBuf::from(os_string(target.into_bytes())),
                 Err(Errno::INVAL | Errno::NOENT | Errno::NOTDIR) => {
                     done = next;
