@@ -2,7 +2,7 @@
 //! request; the pipeline turns it into a fact.
 //!
 //! The modules below are listed in reading order; each may import only what stands above it
-//! (the table in `ARCHITECTURE.md`, enforced by `tests/architecture.rs`).
+//! (the table in `tests/architecture/tables.rs`, enforced by `tests/architecture.rs`).
 
 pub mod domain;
 

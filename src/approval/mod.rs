@@ -6,7 +6,7 @@
 
 use crate::domain::{ApprovalPolicy, ErrorCode, Vote};
 
-/// How an ask ended (pipeline §5).
+/// How an ask ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskOutcome {
     /// Somebody said no, or the approval policy is `never`.

@@ -18,6 +18,8 @@ Environment:
   TOOLD_URL      where the daemon is, as --url
   TOOLD_TOKEN    the token to show it
   TOOLD_LOG      what `serve` logs, such as info or toold=debug
+  XDG_STATE_HOME where store and generated tokens are, in toold/ [default: ~/.local/state; for
+                 root /var/lib]
 
 Exit status: 0 success; 1 the call failed, or the configuration is wrong; 2 wrong usage;
 3 no daemon answers, or it refused the request.";

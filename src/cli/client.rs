@@ -257,7 +257,11 @@ fn find_token(
             ),
         )),
         Err(SecretError::Unreadable { source, .. }) => {
-            Ok((None, format!("no token in {shown} ({source}); {NO_TOKEN}")))
+            let place = "XDG_STATE_HOME says where";
+            Ok((
+                None,
+                format!("no token in {shown} ({source}; {place}); {NO_TOKEN}"),
+            ))
         }
         Err(error) => Err(Error::Usage(error.to_string())),
     }

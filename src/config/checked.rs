@@ -127,7 +127,7 @@ pub struct TokenSpec {
     pub agents: Vec<GlobMatcher>,
 }
 
-/// One permission (protocol: Access).
+/// One permission (proto-docs/routes.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Permission {
     /// Sessions, calls, batches, spill of its agents.

@@ -1,4 +1,4 @@
-//! The two tokens of a daemon that has none configured (protocol: Access): names, files, rights.
+//! The two tokens of a daemon that has none configured (proto-docs/routes.md): names, files, rights.
 //!
 //! Imports `checked`. Shared by the daemon, which writes the files, and the command line, which
 //! finds them; touches no file itself.

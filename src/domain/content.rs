@@ -1,4 +1,4 @@
-//! Model-facing content blocks and contexts, in MCP's shapes (protocol: Calls).
+//! Model-facing content blocks and contexts, in MCP's shapes (proto-docs/lifecycle.md).
 //!
 //! Imports `json` only. Content is a projection of a result's value, never the fact itself.
 
@@ -99,7 +99,7 @@ pub struct ContextSource {
     pub name: String,
 }
 
-/// A message to hand to the model after the batch's results (pipeline §0).
+/// A message to hand to the model after the batch's results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
     /// Who added it.

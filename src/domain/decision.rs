@@ -1,4 +1,4 @@
-//! What the layers of the pipeline may answer (pipeline §1.3, §1.5, §1.9).
+//! What the layers of the pipeline may answer.
 //!
 //! Imports domain only. The answers carry no mechanism: who merges them and what follows is the
 //! pipeline's business.

@@ -1,4 +1,4 @@
-//! The closed set of outcome codes (pipeline §1, outcome table) beside a tool's own.
+//! The closed set of outcome codes (proto-docs/errors.md) beside a tool's own.
 //!
 //! Imports nothing. HTTP problem codes are another set and live in `http`.
 
@@ -83,7 +83,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// A tool's own code; one that equals ours becomes `TOOL_ERROR` (pipeline §1), as does one
+    /// A tool's own code; one that equals ours becomes `TOOL_ERROR`, as does one
     /// that is not `^[A-Z][A-Z0-9_]{0,63}$`.
     pub fn of_tool(code: &str) -> Self {
         let fits = code.len() <= 64

@@ -1,4 +1,4 @@
-//! Events: their types, the envelope and its one encoding (protocol: Events).
+//! Events: their types, the envelope and its one encoding (proto-docs/events.md).
 //!
 //! Imports domain only. An event is encoded once, as the complete SSE frame; the envelope and the
 //! data are slices of that frame, so replay, live delivery, pages and answers are the same bytes.

@@ -10,7 +10,7 @@ use super::{
     json::{Digest, Object},
 };
 
-/// Whether a person may be asked (pipeline §5). The strictest of configuration, agent and session
+/// Whether a person may be asked. The strictest of configuration, agent and session
 /// counts.
 #[derive(
     Debug,
@@ -49,7 +49,7 @@ impl ApprovalPolicy {
     }
 }
 
-/// What the end of the client's connection means for its call (protocol: Calls).
+/// What the end of the client's connection means for its call (proto-docs/lifecycle.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnDisconnect {
@@ -60,7 +60,7 @@ pub enum OnDisconnect {
     Cancel,
 }
 
-/// Where a call stands, as its record and `tool/state` say it (protocol: Calls).
+/// Where a call stands, as its record and `tool/state` say it (proto-docs/lifecycle.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum CallState {

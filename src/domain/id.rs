@@ -7,9 +7,9 @@ use std::{fmt, sync::Arc};
 
 use uuid::Uuid;
 
-/// Longest session or call id, in bytes (protocol: Calls).
+/// Longest session or call id, in bytes (proto-docs/lifecycle.md).
 const MAX_ID_BYTES: usize = 256;
-/// Longest agent or tool name, in characters (pipeline §2).
+/// Longest agent or tool name, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
 /// Why a text is not an id; the display says what is expected.
@@ -133,7 +133,7 @@ macro_rules! text_id {
     };
 }
 
-/// One conversation of one agent: 1 to 256 bytes, no control characters (protocol: Calls).
+/// One conversation of one agent: 1 to 256 bytes, no control characters (proto-docs/lifecycle.md).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(Arc<str>);
 text_id!(SessionId);
@@ -151,7 +151,7 @@ impl SessionId {
     }
 }
 
-/// The model's own id of a call, unique in its session and never an authority (pipeline §0).
+/// The model's own id of a call, unique in its session and never an authority.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(Arc<str>);
 text_id!(CallId);
@@ -183,13 +183,13 @@ impl CallId {
         Self(id.as_hyphenated().to_string().into())
     }
 
-    /// The id of the `n`-th nested call of `parent`, counted from 1 (pipeline §7).
+    /// The id of the `n`-th nested call of `parent`, counted from 1.
     pub fn nested(parent: &Self, n: u64) -> Self {
         Self(format!("{parent}:call:{n}").into())
     }
 }
 
-/// A scope that owns calls: `^[A-Za-z0-9_.-]{1,64}$` (pipeline §0). `global` is the root of every
+/// A scope that owns calls: `^[A-Za-z0-9_.-]{1,64}$`. `global` is the root of every
 /// chain and owns no calls.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AgentName(Arc<str>);
@@ -224,7 +224,7 @@ impl AgentName {
     }
 }
 
-/// A tool's name on the wire: `^[A-Za-z0-9_-]{1,64}$` (pipeline §2).
+/// A tool's name on the wire: `^[A-Za-z0-9_-]{1,64}$`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolName(Arc<str>);
 text_id!(ToolName);
@@ -243,7 +243,7 @@ impl ToolName {
     }
 }
 
-/// One pass of a call through the pipeline, `UUIDv7`, public (pipeline §0).
+/// One pass of a call through the pipeline, `UUIDv7`, public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExecutionId(Uuid);
 

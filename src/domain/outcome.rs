@@ -1,7 +1,7 @@
 //! How an execution ends: the outcome as the stages shape it, and the one frozen encoding.
 //!
 //! Imports domain only. A result is a success or a failure, never both; once encoded, the bytes
-//! are the result everywhere (pipeline §1.11).
+//! are the result everywhere.
 
 use std::{sync::Arc, time::Duration};
 
@@ -159,7 +159,7 @@ impl Draft {
         }
     }
 
-    /// Encodes the result once (protocol: Result).
+    /// Encodes the result once (proto-docs/openapi.json).
     pub fn freeze(&self, execution: &Execution) -> ResultBytes {
         let mut bytes = Vec::with_capacity(512 + self.size_hint());
         let mut w = ObjectWriter::new(&mut bytes);

@@ -31,7 +31,7 @@ impl fmt::Display for ToolSourceName {
     }
 }
 
-/// Whether calls of a tool may overlap (pipeline §2, "Concurrency class").
+/// Whether calls of a tool may overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Concurrency {
     /// Never; the default, because overlap must be declared.
@@ -53,7 +53,7 @@ impl Concurrency {
     }
 }
 
-/// The declared last word over a tool's content (pipeline §1.10).
+/// The declared last word over a tool's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finalizer {
     /// Text blocks together keep at most this many bytes: head and tail stay, the middle is told.
@@ -106,7 +106,7 @@ impl ToolDefinition {
         }
     }
 
-    /// SHA-256 over the canonical form of the whole declaration (protocol: Catalogue). Member
+    /// SHA-256 over the canonical form of the whole declaration (proto-docs/routes.md). Member
     /// order in schemas does not matter; every value does.
     pub fn hash(&self) -> Digest {
         let mut text = Vec::with_capacity(512);

@@ -1,5 +1,5 @@
-//! Agents over HTTP: list, read, register, remove; and their return after a restart (protocol:
-//! Catalogue).
+//! Agents over HTTP: list, read, register, remove; and their return after a restart
+//! (proto-docs/routes.md).
 //!
 //! Imports `domain`, `journal`, `registry`. A registration is visible and durable, or neither.
 

@@ -1,4 +1,4 @@
-//! Who is calling: bearer tokens and login cookies (protocol: Access).
+//! Who is calling: bearer tokens and login cookies (proto-docs/routes.md).
 //!
 //! Imports `config` and `domain`. Tokens are compared as SHA-256 in constant time over all of
 //! them; none is ever logged, and none is taken from a URL.

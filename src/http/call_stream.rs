@@ -1,4 +1,4 @@
-//! A call's answer as a stream: its own events, the last being `tool/result` (protocol: Calls).
+//! A call's answer as a stream: its own events, the last being `tool/result` (proto-docs/lifecycle.md).
 //!
 //! Imports `domain`, `journal`, `scheduler`. The same frames as everywhere else, picked out of the
 //! session's events; nested calls have ids of their own and are not among them.

@@ -1,4 +1,4 @@
-//! Calls over HTTP: submit and wait, read, list, cancel (protocol: Calls).
+//! Calls over HTTP: submit and wait, read, list, cancel (proto-docs/lifecycle.md).
 //!
 //! Imports `domain`, `journal`, `scheduler`. Only waits: the execution is a task of its own, so
 //! nothing that happens to a connection ends it, unless the client asked for that.

@@ -1,5 +1,5 @@
-//! The catalogue over HTTP: what a model is shown, and whole definitions for operators (protocol:
-//! Catalogue).
+//! The catalogue over HTTP: what a model is shown, and whole definitions for operators
+//! (proto-docs/routes.md).
 //!
 //! Imports `domain`, `registry`. The model-facing bytes are those of the registry's snapshot:
 //! prompt caches depend on them, so nothing is re-encoded.

@@ -1,4 +1,4 @@
-//! Where a reader of events wants to go on: `Last-Event-ID` and `?after=` (protocol: Events).
+//! Where a reader of events wants to go on: `Last-Event-ID` and `?after=` (proto-docs/events.md).
 //!
 //! Pure; imports nothing of ours. A cursor is a position in the log and no more: whoever sends
 //! one learns nothing by it.

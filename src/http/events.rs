@@ -1,4 +1,4 @@
-//! Events over HTTP: streams that replay and go on live, and pages (protocol: Events).
+//! Events over HTTP: streams that replay and go on live, and pages (proto-docs/events.md).
 //!
 //! Imports `domain`, `journal`, `scheduler`. Visibility is judged at delivery, event by event; a
 //! reader costs a place in the tail and what its connection holds, never a copy of the log.

@@ -1,4 +1,4 @@
-//! Who may knock: the judgement of `Host` and `Origin` (protocol: Access).
+//! Who may knock: the judgement of `Host` and `Origin` (proto-docs/routes.md).
 //!
 //! Pure: texts in, verdicts out. Imports nothing of ours. A page in a browser cannot forge these
 //! two headers, so they keep foreign pages and rebound names away from a daemon on loopback.

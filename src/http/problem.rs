@@ -1,4 +1,4 @@
-//! Refusals and faults as `application/problem+json` (RFC 9457; protocol: Errors).
+//! Refusals and faults as `application/problem+json` (RFC 9457; proto-docs/errors.md).
 //!
 //! Owns the one table of problem codes, their status and their retry advice, and the translation
 //! of the errors of scheduler and journal into it. Imports `domain`, `journal`, `scheduler`. Must

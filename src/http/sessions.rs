@@ -1,4 +1,4 @@
-//! Sessions over HTTP: open, list, read, tighten, cancel, end (protocol: Calls).
+//! Sessions over HTTP: open, list, read, tighten, cancel, end (proto-docs/lifecycle.md).
 //!
 //! Imports `domain`, `journal`, `scheduler`. A session of an agent that the caller may not touch
 //! does not exist for them.

@@ -1,7 +1,7 @@
 //! Following the journal: one read path for everything that streams events.
 //!
 //! Owns the way from a cursor to the live end: pages from the store, then the tail, without loss,
-//! without a double, recorded ids strictly increasing (protocol: Events). Imports the journal's
+//! without a double, recorded ids strictly increasing (proto-docs/events.md). Imports the journal's
 //! own parts. Must not know HTTP; frames are passed on as they were recorded.
 
 use super::{
@@ -27,7 +27,7 @@ pub enum After {
     Unreadable,
 }
 
-/// What a stream says first (protocol: `stream/hello`).
+/// What a stream says first (`stream/hello`, proto-docs/events.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
     /// Identity of the log.

@@ -7,7 +7,7 @@ use crate::{
     registry::Tool,
 };
 
-/// Deepest value that is accepted from a body (pipeline §3).
+/// Deepest value that is accepted from a body.
 const MAX_DEPTH: usize = 128;
 
 /// Turns a body's value into a success, or into `INVALID_TOOL_OUTPUT`.

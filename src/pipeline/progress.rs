@@ -52,9 +52,14 @@ impl Progress {
     }
 
     /// `tool/call` is durable: from now on moves are shown, beginning with where the call stands.
+    /// That it begins in `policy` is no move, and may be outdated already: its start can have
+    /// become durable together with it.
     pub fn accepted(&self) {
         self.accepted.store(true, Ordering::Release);
-        self.show(self.state());
+        let state = self.state();
+        if state != CallState::Policy {
+            self.show(state);
+        }
     }
 
     fn show(&self, state: CallState) {

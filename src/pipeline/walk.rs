@@ -84,7 +84,7 @@ pub(super) fn aborted_message(cause: Option<&Cause>, when: &str) -> String {
     }
 }
 
-/// Whether a result still passes through post-execute (pipeline §1, outcome table).
+/// Whether a result still passes through post-execute (proto-docs/errors.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Path {
     Reviewed,

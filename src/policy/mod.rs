@@ -45,7 +45,7 @@ pub enum Effect {
     Outside,
 }
 
-/// A negotiable layer before the lane (pipeline §1.3).
+/// A negotiable layer before the lane.
 ///
 /// Layers run in the order of registration; each may look at what `next` says and tighten or
 /// overrule it. The future is never dropped: on cancellation or past the stage's deadline the
@@ -100,14 +100,14 @@ impl<'a> Next<'a> {
     }
 }
 
-/// A monotonic check right before the body (pipeline §1.5): a reason, or nothing. There is no
+/// A monotonic check right before the body: a reason, or nothing. There is no
 /// allow, so no order, approval or layer can turn a denial back. Synchronous; must not block.
 pub trait Guard: Debug + Send + Sync {
     /// The reason to deny, if there is one. One that panics is a pipeline failure.
     fn check(&self, judgement: Judgement<'_>) -> Option<Vote>;
 }
 
-/// A layer over the result (pipeline §1.9). Layers run innermost first, each on the result as the
+/// A layer over the result. Layers run innermost first, each on the result as the
 /// layers before it left it.
 #[async_trait]
 pub trait PostExecute: Debug + Send + Sync {
@@ -122,7 +122,7 @@ pub trait PostExecute: Debug + Send + Sync {
     ) -> Result<PostDecision, LayerError>;
 }
 
-/// Hears of settled results and cannot change them (pipeline §1.12). One that panics is logged
+/// Hears of settled results and cannot change them. One that panics is logged
 /// and contained. Must not block.
 pub trait Observe: Debug + Send + Sync {
     /// Called once per result, after it is durable.

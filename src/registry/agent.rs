@@ -10,7 +10,7 @@ use crate::domain::{AgentName, ApprovalPolicy};
 /// Longest pattern of a mask, in bytes.
 const MAX_PATTERN: usize = 256;
 
-/// An agent as it is declared (pipeline §2).
+/// An agent as it is declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSpec {
     /// Its name.
@@ -53,7 +53,7 @@ pub struct Restrict {
     pub deny: Vec<String>,
 }
 
-/// How an agent's tools are presented to the model (pipeline §2).
+/// How an agent's tools are presented to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Every tool by itself.

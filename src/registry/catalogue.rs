@@ -1,7 +1,7 @@
 //! Owns the catalogue of one agent: what it sees, in one stable encoding.
 //!
 //! Imports `domain`. Only name, description and parameters ever reach the model: timeouts,
-//! concurrency, policies, source and secrets do not (pipeline §2).
+//! concurrency, policies, source and secrets do not.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -32,7 +32,7 @@ pub enum Presence {
 /// Told which agents see something else than before.
 pub type ChangeListener = Arc<dyn Fn(&[AgentName]) + Send + Sync>;
 
-/// Tools in scopes, as agents see them (pipeline §2). A cheap handle; clones share the registry.
+/// Tools in scopes, as agents see them. A cheap handle; clones share the registry.
 ///
 /// The agent `default` always exists. A view or tool that was read stays as it was; what was
 /// captured can be compared with what is visible now ([`still`](Self::still)).
@@ -129,7 +129,7 @@ impl ToolRegistry {
             .unwrap_or_default()
     }
 
-    /// Whether an agent still sees a tool that was captured before (pipeline §1.4): the same
+    /// Whether an agent still sees a tool that was captured before: the same
     /// definition by hash.
     pub fn still(&self, agent: &AgentName, captured: &Tool) -> Presence {
         match self.resolve(agent, captured.name()) {

@@ -1,5 +1,5 @@
 //! Owns the scopes and what they mean: layers of tools in chains, shadowing and masks, and the
-//! view of each agent that follows from them (pipeline §2).
+//! view of each agent that follows from them.
 //!
 //! Imports `domain`. Values of a moment: a change makes new [`Scopes`] from old ones and shares
 //! what stays.

@@ -1,4 +1,4 @@
-//! Execution tokens: capabilities to act as one execution (pipeline §0).
+//! Execution tokens: capabilities to act as one execution.
 //!
 //! Imports `domain`. A token never appears in an event, a log line, a result, a metric or an
 //! error: its `Debug` prints nothing, and only its hash is kept.

@@ -1,7 +1,7 @@
 //! Owns a registered tool: its definition, checked and hashed, its compiled schemas and its body.
 //!
 //! Imports `domain` and the registry's ports. A [`Tool`] never changes: what was captured is what
-//! is judged, shown and run (pipeline §1.2).
+//! is judged, shown and run.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -16,12 +16,12 @@ use super::{
 };
 use crate::domain::{Concurrency, Digest, Execution, Json, Object, ToolDefinition, ToolName};
 
-/// The name under which programs are run; reserved in every scope (pipeline §2).
+/// The name under which programs are run; reserved in every scope.
 pub(super) const RUN_CODE: &str = "run_code";
 /// Longest timeout of one dispatch.
 const MAX_TIMEOUT: Duration = Duration::from_hours(24);
 
-/// Whether a call may overlap with others (pipeline §2, "Concurrency class").
+/// Whether a call may overlap with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// With other parallel calls.
@@ -51,7 +51,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Checks a definition and compiles its schemas (pipeline §2, "Registration checks").
+    /// Checks a definition and compiles its schemas.
     ///
     /// # Errors
     /// [`Error::Reserved`], [`Error::NoDescription`], [`Error::NoOutputSchema`],

@@ -124,7 +124,7 @@ impl CallEntry {
     }
 }
 
-/// What identifies a repetition as the same call (pipeline §1.1).
+/// What identifies a repetition as the same call (proto-docs/lifecycle.md).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Identity<'a> {
     pub(super) name: &'a str,

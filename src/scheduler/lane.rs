@@ -1,4 +1,4 @@
-//! Lanes: which calls of a session may overlap (pipeline §4).
+//! Lanes: which calls of a session may overlap.
 //!
 //! A lane is first come, first served. Parallel calls share it up to its width; an exclusive call
 //! waits for all before it and bars all behind it. A waiter that goes away leaves at once.

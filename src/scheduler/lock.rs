@@ -1,4 +1,4 @@
-//! Locks: calls serialised across sessions on a key (pipeline §4).
+//! Locks: calls serialised across sessions on a key.
 //!
 //! A lock is held by an execution. A nested call shares what its ancestors hold. A wait that would
 //! close a circle fails at once instead of waiting for ever.

@@ -1,4 +1,4 @@
-//! Call records: what is known of a call, live or settled (protocol: Calls).
+//! Call records: what is known of a call, live or settled (proto-docs/lifecycle.md).
 
 use bytes::Bytes;
 

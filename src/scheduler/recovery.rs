@@ -1,4 +1,4 @@
-//! Restart: every call that was left open is closed with the truth (pipeline §6).
+//! Restart: every call that was left open is closed with the truth (proto-docs/lifecycle.md).
 
 use std::sync::Arc;
 

@@ -60,7 +60,7 @@ pub(super) struct FrozenArguments {
 }
 
 impl FrozenArguments {
-    /// Reads the raw member (pipeline §3).
+    /// Reads the raw member.
     pub(super) fn read(name: &str, raw: Option<&[u8]>) -> Self {
         match Json::read_arguments(raw, &Limits::default()) {
             Ok(object) => Self::of(name, object),

@@ -365,3 +365,42 @@ fn a_call_asked_for_as_a_stream_ends_with_its_own_result() {
         }
     });
 }
+
+#[test]
+fn the_moves_of_a_call_are_shown_live_in_their_order() {
+    story(async {
+        let daemon = Daemon::start();
+        let agent = daemon.agent();
+        let (session, elsewhere) = (agent.session().await, agent.session().await);
+        let path = format!("/v1/sessions/{session}/events");
+        let mut stream = agent.stream(&path).await;
+        stream.until("stream/hello").await;
+        let open = async |name: &str| {
+            let arguments = format!(r#"{{"name":"{name}"}}"#);
+            let call = agent.call(&elsewhere, name, "open_gate", &arguments);
+            call.await.expect(200);
+        };
+        agent.start(&session, "a", "gate", r#"{"name":"a"}"#).await;
+        stream.until("tool/started").await;
+        agent.start(&session, "b", "gate", r#"{"name":"b"}"#).await;
+        let mut events = stream.collect("tool/call").await;
+        open("a").await;
+        events.extend(stream.collect("tool/started").await);
+        open("b").await;
+        events.extend(stream.collect("tool/result").await);
+        let moves = events.iter().filter(|event| event.kind == "tool/state");
+        let moves: Vec<_> = moves
+            .inspect(|event| assert!(event.id.is_none(), "it is not recorded: {}", event.text))
+            .map(|event| {
+                let state = event.data()["state"].clone();
+                format!("{} {}", event.call_id(), state.as_str().unwrap_or_default())
+            })
+            .collect();
+        let of = |call: &str| {
+            let moves = moves.iter().filter_map(|text| text.strip_prefix(call));
+            moves.collect::<Vec<_>>()
+        };
+        assert_eq!(of("a "), ["running", "finalizing", "settled"], "{moves:?}");
+        assert_eq!(of("b "), ["queued", "running", "finalizing"], "{moves:?}");
+    });
+}

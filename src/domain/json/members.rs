@@ -1,7 +1,7 @@
 //! Owns the first look at a request body: its top-level members as raw text.
 //!
 //! Imports its siblings only. Must not judge what is inside a member beyond its syntax: whether
-//! nested content can be kept exactly is judged by whoever reads that member (protocol: Calls).
+//! nested content can be kept exactly is judged by whoever reads that member (proto-docs/lifecycle.md).
 
 use super::error::{ReadError, Scanned};
 use super::read::{duplicate, not_an_object};

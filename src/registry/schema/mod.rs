@@ -62,7 +62,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Compiles a schema (pipeline §2, "Registration checks"). Costs milliseconds; nothing is
+    /// Compiles a schema. Costs milliseconds; nothing is
     /// asked of network or file system.
     ///
     /// # Errors

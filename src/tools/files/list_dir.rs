@@ -320,6 +320,7 @@ impl ToolBody for ListDir {
         }
         match value.get("hidden").and_then(Json::as_u64) {
             None | Some(0) => {}
+            Some(1) => lines.push("[1 entry left out: not readable]".to_owned()),
             Some(hidden) => lines.push(format!("[{hidden} entries left out: not readable]")),
         }
         Ok(vec![Content::text(lines.join("\n"))])
