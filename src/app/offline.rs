@@ -27,8 +27,12 @@ pub fn check(config: &Config) -> Vec<Problem> {
         .collect();
     for agent in &config.agents {
         if let Err(error) = registry.put_agent(declared(agent)) {
-            let section = format!("agents.{}", agent.name);
-            problems.push(problem(config, &section, "", error.to_string()));
+            problems.push(Problem {
+                place: agent.place.clone(),
+                section: format!("agents.{}", agent.name),
+                key: agent.restrict.iter().map(|_| "restrict").collect(),
+                message: error.to_string(),
+            });
         }
     }
     problems
@@ -41,5 +45,39 @@ fn problem(config: &Config, section: &str, key: &str, message: String) -> Proble
         section: section.to_owned(),
         key: key.to_owned(),
         message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Environment, User};
+
+    #[test]
+    fn a_mask_that_matches_nothing_is_found_where_it_was_typed() {
+        let here = tempfile::tempdir().unwrap();
+        let file = here.path().join("toold.toml");
+        let text = "[agents.a]\nrestrict = { allow = [\"nosuch\"] }\n\
+                    [agents.b]\n[agents.b.restrict]\ndeny = [\"run_code\"]\n[agents.c]\n";
+        std::fs::write(&file, text).unwrap();
+        let environment =
+            Environment::new([("XDG_STATE_HOME", "/state")], here.path(), User::Other);
+        let config = Config::load(Some(&file), &environment).unwrap();
+        let told: Vec<String> = check(&config)
+            .iter()
+            .map(|problem| {
+                problem
+                    .to_string()
+                    .replace(here.path().to_str().unwrap(), "HERE")
+            })
+            .collect();
+        let expected = [
+            "HERE/toold.toml:2:1 [agents.a] restrict: ",
+            "HERE/toold.toml:4:11 [agents.b] restrict: ",
+        ];
+        assert_eq!(told.len(), expected.len(), "{told:?}");
+        for (told, expected) in told.iter().zip(expected) {
+            assert!(told.starts_with(expected), "{told}");
+        }
     }
 }

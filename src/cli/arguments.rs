@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::{
-    config::{Permission, principal_name},
+    config::{Permission, agent_glob, principal_name},
     domain::{AgentName, CallId, SessionId, ToolName},
 };
 
@@ -64,7 +64,7 @@ pub(super) enum Action {
     Call(CallOptions),
     /// List the tools of an agent, or show one whole
     Tools(ToolsOptions),
-    /// Follow the events, live and across reconnects, until Ctrl-C
+    /// Follow the events, live and across reconnects, until Ctrl-C or an orderly stop of the daemon
     Events(EventsOptions),
     /// Make tokens
     #[command(subcommand)]
@@ -165,7 +165,7 @@ pub(super) struct TokenOptions {
     #[arg(long, value_delimiter = ',', default_value = "call,events", value_parser = permission)]
     pub(super) permissions: Vec<Permission>,
     /// The agents that it may touch: globs, separated by commas
-    #[arg(long, value_name = "GLOB", value_delimiter = ',', default_value = "*")]
+    #[arg(long, value_name = "GLOB", value_delimiter = ',', default_value = "*", value_parser = agent_glob)]
     pub(super) agents: Vec<String>,
     /// Print one JSON object
     #[arg(long)]

@@ -77,7 +77,10 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+    use crate::cli::arguments::Arguments;
     use crate::{
         config::{Config, Environment, User},
         domain::{Json, json::Limits},
@@ -116,6 +119,16 @@ mod tests {
                 .eq([Permission::Call, Permission::Approve])
         );
         assert!(known.agents[0].is_match("team-a"));
+    }
+
+    #[test]
+    fn globs_that_no_daemon_would_take_are_refused() {
+        let typed = |globs| Arguments::try_parse_from(["toold", "token", "new", "--agents", globs]);
+        assert!(typed("team-*,base").is_ok());
+        for globs in ["[", "a,", ""] {
+            let refused = typed(globs).unwrap_err().to_string();
+            assert!(refused.contains("glob"), "{globs:?}: {refused}");
+        }
     }
 
     #[test]

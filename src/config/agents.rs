@@ -34,6 +34,7 @@ fn read_one(name: &str, section: &mut Section<'_>) -> Option<AgentConfig> {
     section.unavailable(&["preset"]);
     section.optional("mode", mode);
     let parent = section.optional("parent", agent_name);
+    let place = section.origin("restrict");
     let restrict = restrict(section);
     let approval_policy = section.optional("approval_policy", value::approval_policy);
     let max_parallel = section.optional("max_parallel", |node| value::count(node, 1..=1000));
@@ -47,6 +48,7 @@ fn read_one(name: &str, section: &mut Section<'_>) -> Option<AgentConfig> {
     let parent = parent.filter(|parent| !parent.is_global());
     Some(AgentConfig {
         name,
+        place,
         parent,
         restrict,
         approval_policy,

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use globset::GlobMatcher;
 
+use super::problem::Place;
 use crate::domain::{AgentName, ApprovalPolicy};
 
 /// The whole configuration, checked. Every path in it is absolute.
@@ -227,6 +228,8 @@ pub struct Approvals {
 pub struct AgentConfig {
     /// Its name.
     pub name: AgentName,
+    /// Where its mask was typed, or else its section.
+    pub place: Place,
     /// The scope that it inherits from; `global` when none is named.
     pub parent: Option<AgentName>,
     /// Mask over what it inherits.

@@ -28,3 +28,4 @@ pub use load::LISTEN;
 pub use problem::{Place, Problem};
 pub use secret::{Secret, SecretError, hex};
 pub use tokens::principal_name;
+pub use value::agent_glob;

@@ -95,12 +95,23 @@ pub(super) fn count(node: &Node, within: RangeInclusive<usize>) -> Read<usize> {
 
 /// A glob over whole names or relative paths, in globset's syntax.
 pub(super) fn glob(node: &Node) -> Read<GlobMatcher> {
-    let text = expect_text(node, "a glob")?;
+    compiled(expect_text(node, "a glob")?)
+}
+
+fn compiled(text: &str) -> Read<GlobMatcher> {
     if text.is_empty() {
         return Err("an empty glob matches nothing; remove it".to_owned());
     }
     let glob = Glob::new(text).map_err(|error| format!("{text:?} is no glob: {}", error.kind()))?;
     Ok(glob.compile_matcher())
+}
+
+/// A glob over the names of agents, as a token's `agents` lists them, checked.
+///
+/// # Errors
+/// Why it is none.
+pub fn agent_glob(text: &str) -> Result<String, String> {
+    compiled(text).map(|matcher| matcher.glob().glob().to_owned())
 }
 
 /// A glob that is only checked here, and compiled where it is used.

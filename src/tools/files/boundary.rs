@@ -5,6 +5,7 @@
 
 use std::{
     fs::{self, Metadata},
+    io::ErrorKind,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
@@ -145,13 +146,41 @@ impl Sentry<'_> {
     }
 }
 
-/// Whether a directory directly holds this file; a path that is no directory holds nothing.
+/// Most entries of the daemon's own directories that are looked at for one file.
+const MOST_ENTRIES: usize = 10_000;
+
+/// Whether a directory holds this file, at whatever depth; a path that is no directory holds
+/// nothing. What cannot be looked at, or is too much to, counts as holding it.
 fn holds(directory: &Path, file: Identity) -> bool {
-    fs::read_dir(directory).is_ok_and(|entries| {
-        entries
-            .filter_map(|entry| entry.ok()?.metadata().ok())
-            .any(|metadata| Identity::of(&metadata) == file)
-    })
+    let mut left = MOST_ENTRIES;
+    let mut open = vec![directory.to_owned()];
+    while let Some(directory) = open.pop() {
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if holds_nothing(error.kind()) => continue,
+            Err(_) => return true,
+        };
+        for entry in entries {
+            let Some(rest) = left.checked_sub(1) else {
+                return true;
+            };
+            left = rest;
+            // links are not followed: what they lead to has its own place
+            let found = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?)));
+            match found {
+                Ok((_, metadata)) if Identity::of(&metadata) == file => return true,
+                Ok((path, metadata)) if metadata.is_dir() => open.push(path),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(_) => return true,
+            }
+        }
+    }
+    false
+}
+
+fn holds_nothing(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// The daemon's own files and directories. Kept as paths, because files there come and go (write

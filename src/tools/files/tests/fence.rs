@@ -94,7 +94,11 @@ async fn the_daemons_own_files_are_out_of_reach_by_every_name() {
     world.put("state/toold.db", "rows");
     world.put("toold.toml", "config");
     world.link("s", "state");
-    for (original, name) in [("toold.toml", "hard"), ("state/toold.db", "also-hard")] {
+    for (original, name) in [
+        ("toold.toml", "hard"),
+        ("state/toold.db", "also-hard"),
+        ("state/tokens/agent", "hard-and-deep"),
+    ] {
         fs::hard_link(world.root.join(original), world.root.join(name)).unwrap();
     }
     for path in [
@@ -104,6 +108,7 @@ async fn the_daemons_own_files_are_out_of_reach_by_every_name() {
         "s/tokens/agent",
         "hard",
         "also-hard",
+        "hard-and-deep",
         "state/new",
         "later.db",
     ] {
