@@ -15,7 +15,7 @@ pub(crate) use client::{Answer, Client};
 pub(crate) use stream::{Event, Stream};
 
 /// The longest that one story may take; longer is a hang, and a hang is a failure.
-const LONGEST: Duration = Duration::from_secs(90);
+const LONGEST: Duration = Duration::from_mins(4);
 
 /// Runs one story to its end, within its bound.
 pub(crate) fn story<T>(story: impl Future<Output = T>) -> T {
