@@ -7,7 +7,13 @@ pub mod offline;
 mod run;
 mod tokens;
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    ops::RangeInclusive,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::Context as _;
 
@@ -29,8 +35,9 @@ use crate::{
     tools::files::{self, WorkspaceRoot, WorkspaceSettings},
 };
 
-/// How long connections may take to write what they hold once all calls have their results.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How long connections may take to write what they hold once all calls have their results: what
+/// is left of the drain, within these.
+const LAST_WORDS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(5);
 
 /// A daemon to be started: a configuration, and what an embedder adds to it or puts in its place.
 #[derive(Debug)]
@@ -309,14 +316,25 @@ impl Daemon {
     }
 
     /// The orderly stop: no new calls, those under way finish within `server.drain` or are
-    /// cancelled, every result is written, streams end, the store is closed.
+    /// cancelled, every result is written, streams end, the store is closed. Where bodies end
+    /// when they are told to and clients read, it is over with the drain.
     ///
     /// # Errors
-    /// When the store could not be closed cleanly; nothing recorded is lost.
+    /// When the store could not be closed cleanly, or bodies did not come to rest; nothing
+    /// recorded is lost.
     pub async fn stop(self) -> anyhow::Result<()> {
+        let begun = Instant::now();
         let left = self.scheduler.drain(self.drain).await;
-        self.serving.stop(LAST_WORDS).await;
-        let at_rest = tokio::time::timeout(LAST_WORDS, self.tasks.stop()).await;
+        let (least, most) = LAST_WORDS.into_inner();
+        let remaining = self.drain.saturating_sub(begun.elapsed());
+        // What waits for a body that does not end waits in vain.
+        let patience = if left == 0 {
+            remaining.clamp(least, most)
+        } else {
+            least
+        };
+        self.serving.stop(patience).await;
+        let at_rest = tokio::time::timeout(patience, self.tasks.stop()).await;
         if at_rest.is_err() {
             tracing::error!("work was left behind that did not come to rest");
         }

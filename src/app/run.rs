@@ -20,6 +20,7 @@ pub fn serve(config: Config) -> anyhow::Result<()> {
 }
 
 /// Runs a daemon until SIGTERM or SIGINT, then stops it in order; a second signal ends it at once.
+/// SIGHUP changes nothing: it asks for a reload, which this version cannot do.
 ///
 /// # Errors
 /// What kept it from starting or from stopping in order.
@@ -46,20 +47,21 @@ async fn until_told(builder: Builder) -> anyhow::Result<()> {
     if generated {
         say(&format!("tokens: {}", tokens.display()));
     }
-    told.next().await;
+    told.stop().await;
     tracing::info!("stopping; a second signal ends at once");
     tokio::select! {
-        stopped = daemon.stop() => stopped,
-        () = told.next() => anyhow::bail!(
+        stopped = daemon.stop() => stopped.inspect(|()| tracing::info!("stopped")),
+        () = told.stop() => anyhow::bail!(
             "ended at once by a second signal; calls under way are closed at the next start"
         ),
     }
 }
 
-/// The signals that mean stop.
+/// The signals that mean something here.
 struct Told {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
 }
 
 impl Told {
@@ -67,14 +69,21 @@ impl Told {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
         })
     }
 
-    /// Cancellation-safe.
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+    /// Waits for the next signal that means stop. Cancellation-safe.
+    async fn stop(&mut self) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hangup.recv() => tracing::warn!(
+                    "SIGHUP: this version cannot reload its configuration; nothing was changed, \
+                     restart to apply changes"
+                ),
+            }
         }
     }
 }

@@ -18,8 +18,9 @@ use rustix::net::{RecvFlags, Shutdown, recv, shutdown, sockopt::set_tcp_user_tim
 use tokio::{
     io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
     net::TcpStream,
-    time::timeout,
+    time::{sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::journal::LagWatch;
 
@@ -30,6 +31,8 @@ const PATIENCE: u8 = 5;
 /// How long a closing connection still takes in what the client had under way, so that the
 /// answer is read before the reset.
 const LINGER: Duration = Duration::from_secs(1);
+/// … while the daemon stops: clients that keep connections open must not hold up its end.
+const FAREWELL: Duration = Duration::from_millis(200);
 
 /// What an HTTP/2 connection with prior knowledge begins with (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -130,10 +133,15 @@ impl Connection {
         stalled
     }
 
-    /// Takes in and forgets what the client still sends, for a moment, after our side ended.
-    pub(crate) async fn linger(&self) {
+    /// Takes in and forgets what the client still sends, for a moment, after our side ended; a
+    /// shorter one once the daemon is `stopping`. Cancellation-safe.
+    pub(crate) async fn linger(&self, stopping: &CancellationToken) {
         // Already shut is as good.
         shutdown(&self.stream, Shutdown::Write).ok();
+        let hurried = async {
+            stopping.cancelled().await;
+            sleep(FAREWELL).await;
+        };
         let drained = timeout(LINGER, async {
             // On the heap: an array would lie in every connection's task for its whole life.
             let mut scratch = vec![0_u8; 4096];
@@ -145,8 +153,11 @@ impl Connection {
                 }
             }
         });
-        // Either way the socket closes now.
-        drop(drained.await);
+        // Whichever way, the socket closes now.
+        tokio::select! {
+            _ = drained => {}
+            () = hurried => {}
+        }
     }
 
     /// Ends both directions now.
@@ -400,6 +411,19 @@ mod tests {
         assert!(!connection.is_idle(), "bytes left since the last look");
         connection.holds_a_stalled_reader();
         assert!(connection.is_idle(), "and none since this one");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c17_a_client_that_keeps_its_side_open_holds_up_a_stop_no_longer_than_a_farewell() {
+        let (connection, _client) = pair().await;
+        let stopping = CancellationToken::new();
+        let begun = tokio::time::Instant::now();
+        connection.linger(&stopping).await;
+        assert!(begun.elapsed() >= LINGER, "nothing hurries it");
+        stopping.cancel();
+        let begun = tokio::time::Instant::now();
+        connection.linger(&stopping).await;
+        assert!(begun.elapsed() < LINGER, "the daemon stops");
     }
 
     #[tokio::test]

@@ -195,9 +195,13 @@ async fn connection(host: Arc<Host>, stream: TcpStream, slot: OwnedSemaphorePerm
         return;
     };
     let open = host.telemetry.connection_opened();
+    let served = async {
+        drive(&host, &connection).await;
+        connection.linger(&host.tasks.stopping()).await;
+    };
     tokio::select! {
         // Cancellation-safe: a cut connection is meant to lose what it was doing.
-        () = drive(&host, &connection) => connection.linger().await,
+        () = served => {}
         () = host.cut.cancelled() => {}
     }
     connection.cut();

@@ -3,14 +3,18 @@
 //! Imports `domain`, `journal`, `scheduler`. A session of an agent that the caller may not touch
 //! does not exist for them.
 
+use std::time::Duration;
+
 use axum::{http::StatusCode, response::Response};
 use serde::Deserialize;
+use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::{
     HttpState,
     access::Caller,
     answer,
+    prefer::{PREFERENCE_APPLIED, Preferences},
     problem::{Problem, ProblemCode},
     request::Admitted,
     shapes,
@@ -18,7 +22,7 @@ use super::{
 use crate::{
     domain::{AgentName, ApprovalPolicy, Json, Object, SessionId, json::ObjectWriter},
     journal::{PAGE_BYTES, SessionQuery, SessionRow},
-    scheduler::{Error, NewSession},
+    scheduler::{Error, NewSession, SessionState},
 };
 
 /// Rows that are looked at for one page of a filtered list; a page may so be short.
@@ -26,6 +30,9 @@ const LOOKED_AT: usize = 5000;
 
 /// Rows that are read at once: with the metadata that they may have, two megabytes.
 const ROWS: usize = 32;
+
+/// Longest that the end of a session is waited for; bodies that ignore their signal take longer.
+const REST: Duration = Duration::from_secs(30);
 
 /// Most metadata of a session, in bytes of its compact form.
 const MAX_METADATA: usize = 64 * 1024;
@@ -94,7 +101,7 @@ pub(crate) async fn open(state: HttpState, request: Admitted) -> Result<Response
         principal: request.caller()?.principal(),
     };
     let row = state.scheduler.open_session(new).await.map_err(of_agent)?;
-    let mut response = answer::object(StatusCode::CREATED, |w| write(&row, w));
+    let mut response = shown(&state, StatusCode::CREATED, &row);
     answer::locate(response.headers_mut(), &["sessions", row.id.as_str()]);
     Ok(response)
 }
@@ -128,7 +135,7 @@ pub(crate) async fn list(state: HttpState, request: Admitted) -> Result<Response
         for (position, row) in rows {
             cursor = Some(position);
             if caller.sees(&row.agent) {
-                found.add(&row);
+                found.add(&row, state.scheduler.session_state(&row));
             }
             if found.rows.len() == limit || found.bytes >= PAGE_BYTES {
                 return Ok(found.page(cursor));
@@ -149,10 +156,10 @@ struct Found {
 }
 
 impl Found {
-    fn add(&mut self, row: &SessionRow) {
+    fn add(&mut self, row: &SessionRow, standing: SessionState) {
         let mut text = Vec::new();
         let mut w = ObjectWriter::new(&mut text);
-        write(row, &mut w);
+        write(row, standing, &mut w);
         w.end();
         self.bytes += text.len();
         self.rows.push(text);
@@ -170,7 +177,7 @@ impl Found {
 /// `GET /v1/sessions/{session}`
 pub(crate) async fn read(state: HttpState, request: Admitted) -> Result<Response, Problem> {
     let row = visible(&state, &request).await?;
-    Ok(answer::object(StatusCode::OK, |w| write(&row, w)))
+    Ok(shown(&state, StatusCode::OK, &row))
 }
 
 /// `PATCH /v1/sessions/{session}`
@@ -181,14 +188,38 @@ pub(crate) async fn patch(state: HttpState, request: Admitted) -> Result<Respons
         .scheduler
         .update_session(&row.id, body.approval_policy)
         .await?;
-    Ok(answer::object(StatusCode::OK, |w| write(&row, w)))
+    Ok(shown(&state, StatusCode::OK, &row))
 }
 
 /// `DELETE /v1/sessions/{session}`
 pub(crate) async fn end(state: HttpState, request: Admitted) -> Result<Response, Problem> {
     let row = visible(&state, &request).await?;
-    let row = state.scheduler.end_session(&row.id).await?;
-    Ok(answer::object(StatusCode::OK, |w| write(&row, w)))
+    let preferences = Preferences::of(request.headers());
+    let longest = REST.min(state.server.max_wait);
+    let ending = state.scheduler.end_session(&row.id);
+    let waited = tokio::select! {
+        biased;
+        () = request.caller()?.revoked() => {
+            return Err(Problem::unauthenticated("the login has ended; the session's end goes on"));
+        }
+        // Cancellation-safe: the end goes on by itself.
+        waited = timeout(preferences.patience(longest), ending) => waited,
+    };
+    let (status, row) = match waited {
+        Ok(ended) => (StatusCode::OK, ended?),
+        Err(_) => (
+            StatusCode::ACCEPTED,
+            state.scheduler.session(&row.id).await?,
+        ),
+    };
+    let mut response = shown(&state, status, &row);
+    if status == StatusCode::ACCEPTED {
+        answer::locate(response.headers_mut(), &["sessions", row.id.as_str()]);
+    }
+    if let Some(applied) = preferences.applied(longest) {
+        response.headers_mut().insert(PREFERENCE_APPLIED, applied);
+    }
+    Ok(response)
 }
 
 /// `POST /v1/sessions/{session}/cancel`
@@ -243,17 +274,15 @@ pub(crate) async fn named(
     Ok(row)
 }
 
-fn write(row: &SessionRow, w: &mut ObjectWriter<'_>) {
+fn shown(state: &HttpState, status: StatusCode, row: &SessionRow) -> Response {
+    let standing = state.scheduler.session_state(row);
+    answer::object(status, |w| write(row, standing, w))
+}
+
+fn write(row: &SessionRow, standing: SessionState, w: &mut ObjectWriter<'_>) {
     w.string("session_id", row.id.as_str())
         .string("agent", row.agent.as_str())
-        .string(
-            "state",
-            if row.ended_at.is_some() {
-                "ended"
-            } else {
-                "open"
-            },
-        )
+        .string("state", standing.as_str())
         .string("workspace", &row.workspace.0.to_string_lossy())
         .string("approval_policy", row.approval_policy.as_str())
         .object("metadata", &row.metadata)
@@ -284,7 +313,7 @@ mod tests {
         };
         let mut out = Vec::new();
         let mut w = ObjectWriter::new(&mut out);
-        write(&row, &mut w);
+        write(&row, SessionState::Ended, &mut w);
         w.end();
         assert_eq!(
             String::from_utf8(out).unwrap(),

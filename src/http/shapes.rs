@@ -183,7 +183,7 @@ pub(crate) struct Problem {
 pub(crate) struct Session {
     session_id: String,
     agent: String,
-    /// `open` or `ended`.
+    /// `open`, `ending` (it takes no more calls and waits for what was cancelled) or `ended`.
     state: String,
     /// Its directory, relative to the workspace root.
     workspace: String,

@@ -17,8 +17,8 @@ pub enum Error {
     /// The session id is taken.
     #[error("a session with this id exists already; use it, or choose another id")]
     SessionExists,
-    /// The session's log has ended.
-    #[error("the session has ended and takes no more calls; make a new one")]
+    /// The session has ended, or is ending.
+    #[error("the session was ended and takes no more calls; make a new one")]
     SessionEnded,
     /// The call id is taken by something else.
     #[error(

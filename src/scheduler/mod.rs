@@ -32,6 +32,7 @@ pub use call::{CallHandle, CallSummary};
 pub use error::Error;
 pub use record::{CallRecord, RecordPage};
 pub use request::{CallRequest, NewSession};
+pub use session::SessionState;
 pub use submit::Accepted;
 
 use crate::{

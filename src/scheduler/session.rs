@@ -18,6 +18,28 @@ use crate::{
     journal::SessionRow,
 };
 
+/// Where a session stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionState {
+    /// It takes calls.
+    Open,
+    /// It takes no more; what runs was cancelled and is waited for.
+    Ending,
+    /// Its log has ended.
+    Ended,
+}
+
+impl SessionState {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Ending => "ending",
+            Self::Ended => "ended",
+        }
+    }
+}
+
 /// One session in memory. It can be dropped and made again from the store whenever no call of it
 /// is under way.
 #[derive(Debug)]
@@ -67,7 +89,7 @@ impl Session {
         if let Some(other) = calls.get(&entry.execution.call_id) {
             return Joined::Other(Arc::clone(other));
         }
-        if entry.execution.is_top_level() && self.ending.load(Ordering::Acquire) {
+        if entry.execution.is_top_level() && self.is_closed() {
             return Joined::Ending;
         }
         calls.insert(entry.execution.call_id.clone(), Arc::clone(entry));
@@ -99,6 +121,11 @@ impl Session {
     pub(super) fn close(&self) -> bool {
         let _calls = self.calls();
         !self.ending.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether it takes no more top-level calls.
+    pub(super) fn is_closed(&self) -> bool {
+        self.ending.load(Ordering::Acquire)
     }
 
     /// Takes calls again: its end could not be recorded.

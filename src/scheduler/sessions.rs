@@ -2,7 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use super::{Error, NewSession, Scheduler, WIDTH, observations::Observations, session::Session};
+use super::{
+    Error, NewSession, Scheduler, SessionState, WIDTH, observations::Observations, session::Session,
+};
 use crate::{
     domain::{ApprovalPolicy, EventDraft, EventType, Json, SessionId, Subject, Workspace},
     journal::{Append, Committed, Refusal, SessionQuery, SessionRow, Write},
@@ -125,12 +127,28 @@ impl Scheduler {
         Ok(cancelled)
     }
 
-    /// Ends a session: cancels what runs, waits until it is at rest, ends the log.
+    /// Where a session stands: [`SessionState::Ending`] from the moment that its end is asked for
+    /// until it is recorded.
+    pub fn session_state(&self, row: &SessionRow) -> SessionState {
+        if row.ended_at.is_some() {
+            return SessionState::Ended;
+        }
+        let live = self.0.sessions.get(&row.id);
+        if live.is_some_and(|session| session.is_closed()) {
+            SessionState::Ending
+        } else {
+            SessionState::Open
+        }
+    }
+
+    /// Ends a session: takes no more calls, cancels what runs, waits until it is at rest, ends the
+    /// log. Whoever asks again meanwhile waits for the same end.
     ///
-    /// Once begun, it goes on to its end whether or not anybody waits for it.
+    /// Unbounded: a body that ignores its signal is waited for. Once begun, it goes on to its end
+    /// whether or not anybody waits for it; if the daemon ends before, the session is open again.
     ///
     /// # Errors
-    /// [`Error::SessionEnded`] when it has ended already, [`Error::UnknownSession`],
+    /// [`Error::SessionEnded`] when it had ended before, [`Error::UnknownSession`],
     /// [`Error::Store`].
     pub async fn end_session(&self, id: &SessionId) -> Result<SessionRow, Error> {
         let (this, id) = (self.clone(), id.clone());
@@ -164,7 +182,8 @@ impl Scheduler {
         let _turn = session.turn.acquire().await;
         let mut row = SessionRow::clone(&session.row.load());
         if row.ended_at.is_some() {
-            return Err(Error::SessionEnded);
+            // Ended while this one waited, by another that was asked.
+            return Ok(row);
         }
         let at = self.0.parts.clock.now();
         row.ended_at = Some(at);

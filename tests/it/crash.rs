@@ -1,5 +1,10 @@
 //! `kill -9` and the orderly stop (C10, C17).
 
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+};
+
 use crate::harness::{Daemon, Event, story};
 
 async fn until_running(daemon: &Daemon, session: &str, id: &str) {
@@ -136,5 +141,46 @@ fn c17_while_draining_new_calls_are_refused_and_a_second_signal_ends_at_once() {
         daemon.restart();
         let kept = daemon.agent().result(&session, "g").await;
         assert_eq!(kept["error"]["code"], "TOOL_OUTCOME_UNKNOWN");
+    });
+}
+
+#[test]
+fn c17_clients_that_keep_their_connections_do_not_hold_up_a_stop() {
+    story(async {
+        let mut daemon = Daemon::start();
+        let mut kept = Vec::new();
+        for _ in 0..3 {
+            let mut idle = TcpStream::connect(daemon.address()).expect("the daemon listens");
+            let head = format!(
+                "GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n",
+                daemon.address()
+            );
+            idle.write_all(head.as_bytes()).expect("a request");
+            idle.read_exact(&mut [0; 12]).expect("an answer");
+            kept.push(idle);
+        }
+        daemon.signal("-TERM");
+        assert_eq!(daemon.ended().await, Some(0));
+        let log = daemon.log();
+        assert!(!log.contains("connections were cut"), "{log}");
+        drop(kept);
+    });
+}
+
+#[test]
+fn a_hangup_changes_nothing_and_is_told() {
+    story(async {
+        let mut daemon = Daemon::start();
+        let agent = daemon.agent();
+        let session = agent.session().await;
+        daemon.signal("-HUP");
+        while !daemon.log().contains("SIGHUP") {
+            agent
+                .get(&format!("/v1/sessions/{session}"))
+                .await
+                .expect(200);
+        }
+        daemon.signal("-TERM");
+        assert_eq!(daemon.ended().await, Some(0), "and a stop is still orderly");
     });
 }

@@ -37,13 +37,7 @@ fn a_browser_logs_in_with_a_cookie_and_writes_only_from_an_allowed_origin() {
         stranger.send(write()).await.expect(403);
         let same = write().header("origin", &daemon.url);
         stranger.send(same).await.expect(201);
-        let out = stranger
-            .request(Method::DELETE, "/v1/login")
-            .header("cookie", &pair);
-        stranger
-            .send(out.header("origin", &daemon.url))
-            .await
-            .expect(204);
+        stranger.log_out(&pair).await;
         let after = stranger
             .request(Method::GET, "/v1/tools")
             .header("cookie", &pair);
@@ -82,8 +76,7 @@ fn a_logout_ends_the_streams_of_that_login_and_no_others() {
             .await;
         call.until("tool/started").await;
         other.until("tool/started").await;
-        let out = with(Method::DELETE, "/v1/login", &leaving);
-        browser.send(out).await.expect(204);
+        browser.log_out(&leaving).await;
         for ended in [&mut all, &mut call] {
             let end = ended.until("stream/end").await;
             assert_eq!(end.data()["reason"], "the login has ended");
@@ -136,9 +129,7 @@ fn who_has_logged_out_is_sent_nothing_that_happens_later_however_slowly_it_reads
                 .await
                 .expect(200);
         }
-        let out = browser.request(Method::DELETE, "/v1/login");
-        let out = out.header("cookie", &cookie).header("origin", &daemon.url);
-        browser.send(out).await.expect(204);
+        browser.log_out(&cookie).await;
         for n in 0..20 {
             let id = format!("late{n}");
             let late = r#"{"text":"after the logout"}"#;
@@ -178,9 +169,7 @@ fn a_call_that_is_tied_to_its_client_stays_so_when_a_logout_ends_its_stream() {
             .stream(&format!("/v1/sessions/{session}/events?after=0"))
             .await;
         events.until("tool/started").await;
-        let out = browser.request(Method::DELETE, "/v1/login");
-        let out = out.header("cookie", &cookie).header("origin", &daemon.url);
-        browser.send(out).await.expect(204);
+        browser.log_out(&cookie).await;
         let ended = tokio::task::spawn_blocking(move || {
             let (mut read, mut bytes) = (Vec::new(), [0; 4096]);
             while !String::from_utf8_lossy(&read).contains("stream/end") {

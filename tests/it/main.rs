@@ -22,4 +22,5 @@ mod files;
 mod harness;
 mod logins;
 mod outcomes;
+mod sessions;
 mod streams;

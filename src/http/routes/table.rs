@@ -129,7 +129,14 @@ static SESSIONS: &[Route] = &[
         "end_session",
         "Cancels what runs and ends the log; reading stays possible",
     )
-    .answers(&[ok("The ended session", Shape::json::<shapes::Session>())]),
+    .answers(&[
+        ok("The ended session", Shape::json::<shapes::Session>()),
+        Good {
+            status: 202,
+            about: "It takes no more calls, and ends once what was cancelled is at rest",
+            shape: Shape::json::<shapes::Session>(),
+        },
+    ]),
     Route::new(
         Post,
         "/v1/sessions/{session}/cancel",

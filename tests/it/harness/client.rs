@@ -122,6 +122,13 @@ impl Client {
         (answer, pair)
     }
 
+    /// Ends the login of a cookie.
+    pub(crate) async fn log_out(&self, cookie: &str) {
+        let out = self.request(Method::DELETE, "/v1/login");
+        let out = out.header("cookie", cookie).header("origin", &self.url);
+        self.send(out).await.expect(204);
+    }
+
     /// POSTs a body as it is written.
     pub(crate) async fn post(&self, path: &str, body: &str) -> Answer {
         self.send(self.json(Method::POST, path, body)).await
