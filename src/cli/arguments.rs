@@ -22,7 +22,7 @@ Environment:
                  root /var/lib]
 
 Exit status: 0 success; 1 the call failed, or the configuration is wrong; 2 wrong usage;
-3 no daemon answers, or it refused the request.";
+3 no daemon answers, or it refused the request; 130 Ctrl-C before the result.";
 
 /// A daemon that executes tools for AI agents, and its command line.
 #[derive(Debug, Parser)]
@@ -97,13 +97,13 @@ pub(super) struct CallOptions {
     /// All arguments as one JSON object
     #[arg(long, value_name = "JSON", conflicts_with = "arguments")]
     pub(super) json_args: Option<String>,
-    /// Call in this session instead of a new one
+    /// Call in this session instead of a new one, which every call without it makes
     #[arg(long, value_name = "ID", value_parser = SessionId::parse)]
     pub(super) session: Option<SessionId>,
     /// Call as this agent [default: the agent `default`]
     #[arg(long, value_name = "NAME", value_parser = AgentName::parse, conflicts_with = "session")]
     pub(super) agent: Option<AgentName>,
-    /// Id of the call; sending the same call again under its id runs it once
+    /// Id of the call; in the same --session the same call under its id runs once
     #[arg(long, value_name = "ID", value_parser = CallId::parse)]
     pub(super) call_id: Option<CallId>,
     /// Show the call's events as they happen, on standard error

@@ -19,7 +19,7 @@ use super::{
     wire::Fields,
 };
 use crate::domain::{
-    Json,
+    ErrorCode, Json,
     json::{ObjectWriter, escape_into, members},
 };
 
@@ -29,6 +29,10 @@ const WAIT: &str = "50";
 const PAUSE: Duration = Duration::from_millis(200);
 /// Longest standard input that is read as arguments, in bytes.
 const MAX_INPUT: u64 = 64 << 20;
+
+/// Said to whoever does not wait for the result.
+pub(super) const LEFT: &str = "toold: not waited for; the daemon goes on with the call, and keeps \
+    its result (`toold events` follows it)";
 
 /// Calls a tool and shows its result. Dropping the future leaves the call to the daemon, which
 /// goes on with it.
@@ -42,14 +46,11 @@ pub(super) async fn run(
 ) -> Result<ExitCode, Error> {
     let body = body(options, std::io::stdin())?;
     let request = request(options, client, body);
-    let response = client.send(request).await?;
     let result = if options.stream {
+        let response = client.stream(request).await?;
         streamed(options, response, client, screen).await?
-    } else if response.status() == StatusCode::ACCEPTED {
-        let record = client.body(response).await?;
-        awaited(&CallName::of(&Fields::of(&record)?)?, client).await?
     } else {
-        client.body(response).await?
+        waited(client.send(request).await?, client).await?
     };
     let (shown, code) = shown(&result, options, screen)?;
     match shown {
@@ -68,7 +69,7 @@ fn request(options: &CallOptions, client: &Client, body: Vec<u8>) -> RequestBuil
         .header(header::CONTENT_TYPE, "application/json")
         .body(body);
     if options.stream {
-        request.header(header::ACCEPT, "text/event-stream")
+        request
     } else {
         request.header("Prefer", format!("wait={WAIT}"))
     }
@@ -189,6 +190,17 @@ impl CallName {
             session: member("session_id")?,
             call: member("call_id")?,
         })
+    }
+}
+
+/// The result in an answer, or behind it.
+async fn waited(response: Response, client: &Client) -> Result<Bytes, Error> {
+    let goes_on = response.status() == StatusCode::ACCEPTED;
+    let body = client.body(response).await?;
+    if goes_on {
+        awaited(&CallName::of(&Fields::of(&body)?)?, client).await
+    } else {
+        Ok(body)
     }
 }
 
@@ -324,11 +336,16 @@ fn failure(result: &Fields<'_>, style: Style) -> String {
     let member = |name: &str| error.as_ref().and_then(|error| error.text(name));
     let code = member("code").unwrap_or_else(|| "FAILED".to_owned());
     let message = member("message").unwrap_or_default();
-    format!(
+    let told = format!(
         "{}: {}",
         style.paint(Colour::Red, &code),
         style.lines(&message)
-    )
+    );
+    if code == ErrorCode::UnknownTool.as_str() {
+        format!("{told}\n`toold tools` lists what there is")
+    } else {
+        told
+    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an answer may take to begin: longer than any request here asks the daemon to wait.
 const PATIENCE: Duration = Duration::from_secs(80);
 
+/// How long an answer may be silent once it has begun: the heartbeats of a stream come at least
+/// once a minute.
+const SILENCE: Duration = Duration::from_secs(150);
+
 /// Where a daemon is; shown as it would be typed.
 #[derive(Debug, Clone)]
 struct Base(Url);
@@ -26,6 +30,9 @@ impl fmt::Display for Base {
         f.write_str(self.0.as_str().trim_end_matches('/'))
     }
 }
+
+/// The media type of a stream of events.
+const EVENTS: &str = "text/event-stream";
 
 /// A daemon that can be asked.
 #[derive(Debug)]
@@ -44,10 +51,20 @@ impl Client {
     /// When the address is none, or a token that was named cannot be read. That no token was
     /// found anywhere is for the daemon to judge.
     pub(super) fn new(options: &DaemonOptions, environment: &Environment) -> Result<Self, Error> {
+        Self::bearing(SILENCE, options, environment)
+    }
+
+    /// The same for a client that takes another silence for the end.
+    pub(super) fn bearing(
+        silence: Duration,
+        options: &DaemonOptions,
+        environment: &Environment,
+    ) -> Result<Self, Error> {
         let base = base_url(options.url.as_deref(), environment)?;
         let (token, token_source) = find_token(options, environment)?;
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(silence)
             // The daemon redirects nowhere, and its token is meant for nobody else.
             .redirect(redirect::Policy::none())
             .no_proxy()
@@ -90,6 +107,24 @@ impl Client {
         Err(self.refusal(response).await)
     }
 
+    /// Sends a request for a stream of events and takes nothing else.
+    ///
+    /// # Errors
+    /// As for [`Self::send`], or when the answer is another.
+    pub(super) async fn stream(&self, request: RequestBuilder) -> Result<Response, Error> {
+        let request = request.header(header::ACCEPT, EVENTS);
+        let response = self.send(request).await?;
+        let kind = response.headers().get(header::CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if kind.split(';').next().map(str::trim) == Some(EVENTS) {
+            return Ok(response);
+        }
+        Err(Error::Answer(format!(
+            "what answers at {} is no toold daemon (it sends {kind:?} for a stream of events)",
+            self.base
+        )))
+    }
+
     /// The whole body of an answer.
     ///
     /// # Errors
@@ -124,7 +159,7 @@ impl Client {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Error {
-        if error.is_connect() || error.is_timeout() {
+        if error.is_connect() {
             return Error::Unreachable(format!(
                 "no daemon answers at {} ({}): start one with `toold serve`, or name it with --url",
                 self.base,
@@ -135,11 +170,13 @@ impl Client {
     }
 
     fn broken(&self, error: &reqwest::Error) -> Error {
-        let why = innermost(error);
-        Error::Unreachable(format!(
-            "the daemon at {} broke the answer off: {why}",
-            self.base
-        ))
+        let base = &self.base;
+        Error::Unreachable(if error.is_timeout() {
+            format!("the daemon at {base} fell silent in the middle of an answer")
+        } else {
+            let why = innermost(error);
+            format!("the daemon at {base} broke the answer off: {why}")
+        })
     }
 
     async fn refusal(&self, response: Response) -> Error {

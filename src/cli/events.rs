@@ -4,17 +4,31 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use reqwest::{Method, RequestBuilder, Response, header};
-use tokio::time::{sleep, timeout};
+use reqwest::{Method, RequestBuilder, Response};
+use tokio::time::sleep;
 
 use super::{
     arguments::EventsOptions, client::Client, error::Error, event_line, screen::Screen, sse,
 };
 
-/// A stream that is silent for longer is dead: heartbeats come at least once a minute.
-const SILENCE: Duration = Duration::from_secs(150);
 /// Pauses before attempts to reconnect: the first, and the longest of the doubling ones.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)];
+
+/// The pause before the next attempt; grows while attempts bring nothing.
+#[derive(Debug)]
+struct Pause(Duration);
+
+impl Pause {
+    fn first() -> Self {
+        Self(Duration::ZERO)
+    }
+
+    fn take(&mut self) -> Duration {
+        let [least, longest] = PAUSES;
+        let longer = longest.min(least.max(self.0 * 2));
+        std::mem::replace(&mut self.0, longer)
+    }
+}
 
 /// Follows the events until the daemon ends the stream. Dropping the future ends it at once.
 ///
@@ -26,8 +40,9 @@ pub(super) async fn run(
     screen: &mut Screen,
 ) -> Result<ExitCode, Error> {
     let mut parser = sse::Parser::default();
+    let mut pause = Pause::first();
     let first = client
-        .send(request(options, client, Start::of(options)))
+        .stream(request(options, client, Start::of(options)))
         .await?;
     let mut end = read(first, options, &mut parser, client, screen).await?;
     while let End::Broken(why) = end {
@@ -40,9 +55,14 @@ pub(super) async fn run(
         let start = cursor
             .as_deref()
             .map_or_else(|| Start::of(options), Start::Behind);
-        let response = reconnected(options, client, start, screen).await?;
+        let response = reconnected(options, client, start, &mut pause).await?;
+        screen.note("toold: reconnected");
         parser.reconnect();
+        let before = parser.last_id().map(str::to_owned);
         end = read(response, options, &mut parser, client, screen).await?;
+        if parser.last_id() != before.as_deref() {
+            pause = Pause::first();
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -80,9 +100,7 @@ fn request(options: &EventsOptions, client: &Client, start: Start<'_>) -> Reques
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
         .collect();
-    let request = client
-        .request(Method::GET, &["events"], &query)
-        .header(header::ACCEPT, "text/event-stream");
+    let request = client.request(Method::GET, &["events"], &query);
     match start {
         Start::Behind(cursor) => request.header("Last-Event-ID", cursor),
         Start::Now | Start::After(_) => request,
@@ -106,11 +124,10 @@ async fn read(
     screen: &mut Screen,
 ) -> Result<End, Error> {
     loop {
-        let bytes = match timeout(SILENCE, client.chunk(&mut response)).await {
-            Ok(Ok(Some(bytes))) => bytes,
-            Ok(Ok(None)) => return Ok(End::Broken("the stream broke off".to_owned())),
-            Ok(Err(error)) => return Ok(End::Broken(error.to_string())),
-            Err(_) => return Ok(End::Broken("the stream fell silent".to_owned())),
+        let bytes = match client.chunk(&mut response).await {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Ok(End::Broken("the stream broke off".to_owned())),
+            Err(error) => return Ok(End::Broken(error.to_string())),
         };
         let messages = parser
             .feed(&bytes)
@@ -137,15 +154,12 @@ async fn reconnected(
     options: &EventsOptions,
     client: &Client,
     start: Start<'_>,
-    screen: &mut Screen,
+    pause: &mut Pause,
 ) -> Result<Response, Error> {
-    let [mut pause, longest] = PAUSES;
     loop {
-        match client.send(request(options, client, start)).await {
-            Ok(response) => {
-                screen.note("toold: reconnected");
-                return Ok(response);
-            }
+        sleep(pause.take()).await;
+        match client.stream(request(options, client, start)).await {
+            Ok(response) => return Ok(response),
             Err(Error::Unreachable(_) | Error::Refused { passing: true, .. }) => {}
             Err(
                 error @ (Error::Usage(_)
@@ -155,7 +169,17 @@ async fn reconnected(
                 | Error::Machine(_)),
             ) => return Err(error),
         }
-        sleep(pause).await;
-        pause = longest.min(pause * 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_that_bring_nothing_come_ever_more_slowly() {
+        let mut pause = Pause::first();
+        let taken = std::array::from_fn(|_| pause.take().as_millis());
+        assert_eq!(taken, [0, 250, 500, 1000, 2000, 4000, 5000, 5000]);
     }
 }

@@ -39,6 +39,9 @@ use crate::{
     config::{Config, Environment, Problem},
 };
 
+/// The exit status of a command that the user did not wait for, as shells have it.
+const INTERRUPTED: u8 = 130;
+
 /// What was asked for.
 #[derive(Debug)]
 pub enum Command {
@@ -133,7 +136,11 @@ fn carry_out(command: &ClientCommand, screen: &mut Screen) -> Result<ExitCode, E
         }
         Action::Call(options) => {
             let Asking { runtime, client } = ask()?;
-            runtime.block_on(call::run(options, &client, screen))
+            let ended = runtime.block_on(interruptible(call::run(options, &client, screen)));
+            ended.unwrap_or_else(|| {
+                screen.note(call::LEFT);
+                Ok(ExitCode::from(INTERRUPTED))
+            })
         }
         Action::Tools(options) => {
             let Asking { runtime, client } = ask()?;
@@ -141,7 +148,9 @@ fn carry_out(command: &ClientCommand, screen: &mut Screen) -> Result<ExitCode, E
         }
         Action::Events(options) => {
             let Asking { runtime, client } = ask()?;
-            runtime.block_on(until_interrupted(events::run(options, &client, screen)))
+            let ended = runtime.block_on(interruptible(events::run(options, &client, screen)));
+            // Following has no other end of its own.
+            ended.unwrap_or(Ok(ExitCode::SUCCESS))
         }
         Action::Token(TokenAction::New(options)) => {
             token::make(options, screen).map(|()| ExitCode::SUCCESS)
@@ -171,15 +180,13 @@ impl Asking {
     }
 }
 
-/// Ends well when the user interrupts it: following has no other end of its own.
-async fn until_interrupted(
-    following: impl Future<Output = Result<ExitCode, Error>>,
-) -> Result<ExitCode, Error> {
+/// The end of a command, or nothing when the user interrupts it.
+async fn interruptible<T>(command: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
-        // Dropped at Ctrl-C, as it may be at any time: it only reads and prints.
-        end = following => end,
+        // Dropped at Ctrl-C, as it may be at any time: it only waits, reads and prints.
+        end = command => Some(end),
         // Cancellation-safe; a process that cannot hear Ctrl-C is killed by it.
-        Ok(()) = tokio::signal::ctrl_c() => Ok(ExitCode::SUCCESS),
+        Ok(()) = tokio::signal::ctrl_c() => None,
     }
 }
 

@@ -57,18 +57,34 @@ struct End {
     asked: Vec<String>,
 }
 
+/// Longer than any of these daemons takes.
+const FOR_EVER: Duration = Duration::from_mins(2);
+
 /// Runs a command line against a daemon that gives these answers, in order, and then is gone.
 fn run(typed: &[&str], answers: &[String]) -> End {
+    run_bearing(FOR_EVER, typed, answers)
+}
+
+/// The same with a client that takes this silence for the end. An answer that ends with
+/// [`HELD`] goes on without a word.
+fn run_bearing(silence: Duration, typed: &[&str], answers: &[String]) -> End {
     within_a_minute(async {
         let tasks = Tasks::new();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let answers = answers.to_vec();
         let daemon = tasks.spawn(async move {
-            let mut asked = Vec::new();
+            let (mut asked, mut held) = (Vec::new(), Vec::new());
             for answer in answers {
-                let (stream, _) = listener.accept().await.unwrap();
-                asked.push(serve(stream, &answer).await);
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let (text, goes_on) = match answer.strip_suffix(HELD) {
+                    Some(text) => (text, true),
+                    None => (answer.as_str(), false),
+                };
+                asked.push(serve(&mut stream, text).await);
+                if goes_on {
+                    held.push(stream);
+                }
             }
             asked
         });
@@ -77,7 +93,7 @@ fn run(typed: &[&str], answers: &[String]) -> End {
             .chain(typed.iter().copied());
         let arguments = Arguments::try_parse_from(typed).unwrap();
         let environment = Environment::new([("TOOLD_TOKEN", "hush")], "/", User::Other);
-        let client = Client::new(&arguments.daemon, &environment).unwrap();
+        let client = Client::bearing(silence, &arguments.daemon, &environment).unwrap();
         let (out, err) = (Written::default(), Written::default());
         let mut screen = Screen::new(out.clone(), err.clone(), [Style::Raw; 2]);
         let code = match &arguments.action {
@@ -108,8 +124,11 @@ fn within_a_minute<T>(work: impl Future<Output = T>) -> T {
         .expect("the test did not come to its end")
 }
 
-/// Reads one request, head and body, gives the answer and closes.
-async fn serve(mut stream: TcpStream, answer: &str) -> String {
+/// Marks an answer that never ends.
+const HELD: &str = "\0";
+
+/// Reads one request, head and body, and gives the answer.
+async fn serve(stream: &mut TcpStream, answer: &str) -> String {
     let mut request = Vec::new();
     loop {
         let mut bytes = [0; 4096];
@@ -124,7 +143,6 @@ async fn serve(mut stream: TcpStream, answer: &str) -> String {
         });
         if whole || read == 0 {
             stream.write_all(answer.as_bytes()).await.unwrap();
-            stream.shutdown().await.unwrap();
             return text;
         }
     }
@@ -198,7 +216,8 @@ fn with_json_the_result_is_printed_as_it_was_sent() {
 fn a_call_that_fails_is_told_on_standard_error() {
     let end = run(&["call", "t"], &[json(FAILURE)]);
     assert_eq!(end.code.unwrap(), ExitCode::FAILURE);
-    assert_eq!((&*end.out, &*end.err), ("", "UNKNOWN_TOOL: no tool\n"));
+    let said = "UNKNOWN_TOOL: no tool\n`toold tools` lists what there is\n";
+    assert_eq!((&*end.out, &*end.err), ("", said));
 }
 
 #[test]
@@ -253,6 +272,60 @@ fn a_stream_that_breaks_off_leaves_the_call_to_its_record() {
         "{}",
         end.err
     );
+}
+
+#[test]
+fn a_stream_that_falls_silent_is_taken_for_broken() {
+    let record = format!(r#"{{"session_id":"s","call_id":"c","result":{RESULT}}}"#);
+    let silent = stream(&[CALLED]) + HELD;
+    let answers = [silent, json(&record)];
+    let end = run_bearing(
+        Duration::from_millis(300),
+        &["call", "t", "--stream"],
+        &answers,
+    );
+    assert_eq!((end.code.unwrap(), &*end.out), (ExitCode::SUCCESS, "hi\n"));
+    assert!(
+        end.err
+            .ends_with("the stream broke off; waiting for call c\n"),
+        "{}",
+        end.err
+    );
+
+    let hello = "id: 5\nevent: stream/hello\ndata: {}";
+    let answers = [
+        stream(&[hello]) + HELD,
+        stream(&["event: stream/end\ndata: {}"]),
+    ];
+    let end = run_bearing(Duration::from_millis(300), &["events", "--json"], &answers);
+    assert_eq!(end.code.unwrap(), ExitCode::SUCCESS);
+    assert!(
+        end.err
+            .contains("fell silent in the middle of an answer; reconnecting"),
+        "{}",
+        end.err
+    );
+}
+
+#[test]
+fn what_sends_no_events_is_no_daemon() {
+    let page = answer("200 OK", "text/html", "<html>");
+    let no_daemon = |end: End| {
+        let error = end.code.unwrap_err();
+        assert_eq!(error.exit_code(), ExitCode::from(3));
+        assert!(
+            error
+                .to_string()
+                .contains("is no toold daemon (it sends \"text/html\""),
+            "{error}"
+        );
+    };
+    no_daemon(run(&["events"], &[page.clone()]));
+    no_daemon(run(&["call", "t", "--stream"], &[page.clone()]));
+    no_daemon(run(
+        &["events"],
+        &[stream(&["id: 5\nevent: x\ndata: {}"]), page],
+    ));
 }
 
 #[test]

@@ -77,9 +77,12 @@ impl AgentRequest {
 /// `GET /v1/agents`
 pub(crate) async fn list(state: HttpState, request: Admitted) -> Result<Response, Problem> {
     let caller = request.caller()?;
-    let views = state.registry.agents();
-    Ok(answer::page(None, |items| {
-        for view in views.iter().filter(|view| caller.sees(&view.spec().name)) {
+    let mut views = state.registry.agents();
+    views.retain(|view| caller.sees(&view.spec().name));
+    let query = request.query();
+    let (views, next) = query.page_of(&views, |view| view.spec().name.as_str());
+    Ok(answer::page(next, |items| {
+        for view in views {
             items.nested(|w| write(view.spec(), w));
         }
     }))

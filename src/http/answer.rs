@@ -20,7 +20,10 @@ pub(crate) fn object(status: StatusCode, write: impl FnOnce(&mut ObjectWriter<'_
 }
 
 /// A page: `{items, next_cursor?}`.
-pub(crate) fn page(next: Option<u64>, items: impl FnOnce(&mut ArrayWriter<'_>)) -> Response {
+pub(crate) fn page(
+    next: Option<impl ToString>,
+    items: impl FnOnce(&mut ArrayWriter<'_>),
+) -> Response {
     object(StatusCode::OK, |w| {
         w.array("items", items);
         if let Some(next) = next {

@@ -39,10 +39,18 @@ pub(crate) async fn list(state: HttpState, request: Admitted) -> Result<Response
     let catalogue = view.catalogue();
     let etag =
         HeaderValue::from_str(catalogue.etag()).map_err(|error| Problem::internal(&error))?;
+    let query = request.query();
+    let (tools, next) = query.page_of(catalogue.tools(), |tool| tool.definition().name.as_str());
     let mut response = if is_known(request.headers(), catalogue.etag()) {
         answer::empty(StatusCode::NOT_MODIFIED)
-    } else {
+    } else if tools.len() == catalogue.tools().len() {
         answer::json(StatusCode::OK, catalogue.native().clone())
+    } else {
+        answer::page(next, |items| {
+            for tool in tools {
+                items.nested(|w| tool.definition().write_for_model(w));
+            }
+        })
     };
     let headers = response.headers_mut();
     headers.insert(header::ETAG, etag);

@@ -100,6 +100,15 @@ impl Param {
         about: "`next_cursor` of the page before.",
     };
 
+    /// Where a page of named things starts.
+    pub(crate) const NAME_CURSOR: Self = Self::text("cursor", Self::CURSOR.about);
+
+    /// The size of a page of a list that is whole otherwise.
+    pub(crate) const OWN_LIMIT: Self = Self {
+        about: "Rows of the page; all when it is not given.",
+        ..Self::LIMIT
+    };
+
     fn check(&self, value: &str) -> Result<(), Problem> {
         let fits = match self.form {
             ParamForm::Text => true,
@@ -186,6 +195,27 @@ impl Query {
         self.text(name) == Some("true")
     }
 
+    /// The page of named things, sorted by their names, that the parameters ask for: behind
+    /// `cursor`, at most `limit`. All when neither is given. With it the next page's cursor.
+    pub(crate) fn page_of<'t, T>(
+        &self,
+        things: &'t [T],
+        name: impl Fn(&'t T) -> &'t str,
+    ) -> (&'t [T], Option<&'t str>) {
+        let behind = |cursor| things.iter().position(|thing| name(thing) > cursor);
+        let begun = match self.text("cursor") {
+            Some(cursor) => behind(cursor).unwrap_or(things.len()),
+            None => 0,
+        };
+        let left = things.get(begun..).unwrap_or_default();
+        let rows = self.number("limit").map_or(left.len(), |limit| {
+            usize::try_from(limit).unwrap_or(usize::MAX).min(left.len())
+        });
+        let (page, later) = left.split_at(rows);
+        let next = page.last().filter(|_| !later.is_empty()).map(name);
+        (page, next)
+    }
+
     /// Rows of the page.
     pub(crate) fn limit(&self) -> usize {
         self.number("limit")
@@ -214,6 +244,27 @@ fn unknown(name: &str, declared: &[Param]) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_of_named_things_begins_behind_a_name_even_one_that_is_gone() {
+        let things = ["a", "c", "e"];
+        for (query, page, next) in [
+            ("", &["a", "c", "e"][..], None),
+            ("limit=3", &["a", "c", "e"], None),
+            ("limit=2", &["a", "c"], Some("c")),
+            ("limit=1&cursor=a", &["c"], Some("c")),
+            ("limit=9&cursor=b", &["c", "e"], None),
+            ("cursor=e", &[], None),
+        ] {
+            let uri = format!("/?{query}").parse().unwrap();
+            let read = Query::read(&uri, &[Param::NAME_CURSOR, Param::OWN_LIMIT]).unwrap();
+            assert_eq!(
+                read.page_of(&things, |thing| thing),
+                (page, next),
+                "{query}"
+            );
+        }
+    }
 
     const DECLARED: &[Param] = &[
         Param::text("agent", ""),

@@ -312,6 +312,8 @@ pub(crate) struct Timing {
 #[derive(Debug, ToSchema)]
 pub(crate) struct Catalogue {
     items: Vec<CatalogueEntry>,
+    #[schema(nullable = false)]
+    next_cursor: Option<String>,
 }
 
 /// A tool as a model is shown it.
@@ -371,6 +373,8 @@ pub(crate) struct Agent {
 #[derive(Debug, ToSchema)]
 pub(crate) struct AgentPage {
     items: Vec<Agent>,
+    #[schema(nullable = false)]
+    next_cursor: Option<String>,
 }
 
 /// An event, as its envelope.

@@ -142,3 +142,24 @@ fn a_configured_agent_is_changed_in_the_file_alone() {
         assert_eq!(tools().await.text, of_file);
     });
 }
+
+#[test]
+fn agents_and_tools_come_in_pages_when_that_is_asked() {
+    story(async {
+        let daemon = Daemon::start();
+        let operator = daemon.operator();
+        for name in ["a", "b", "c"] {
+            let put = operator.json(Method::PUT, &format!("/v1/agents/{name}"), "{}");
+            operator.send(put).await.expect(201);
+        }
+        for (path, member) in [("/v1/agents", "agent"), ("/v1/tools", "name")] {
+            let whole = operator.get(path).await.expect(200).json();
+            assert!(whole.get("next_cursor").is_none(), "{whole}");
+            let whole = whole["items"].as_array().unwrap();
+            let whole: Vec<_> = whole.iter().map(|item| item[member].clone()).collect();
+            let (pages, members) = operator.walk(&format!("{path}?limit=2"), member).await;
+            assert_eq!(members, whole, "{path}");
+            assert_eq!(pages.len(), whole.len().div_ceil(2), "{path}");
+        }
+    });
+}

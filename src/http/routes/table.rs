@@ -249,10 +249,12 @@ static CATALOGUE: &[Route] = &[
         .query(&[
             OF_AGENT,
             Param::word("format", catalogue::FORMATS, "The shape of the entries."),
+            Param::NAME_CURSOR,
+            Param::OWN_LIMIT,
         ])
         .answers(&[
             ok(
-                "The catalogue, in a stable order",
+                "The catalogue, in a stable order, or a page of it",
                 Shape::json::<shapes::Catalogue>(),
             ),
             Good {
@@ -277,7 +279,8 @@ static CATALOGUE: &[Route] = &[
 
 static AGENTS: &[Route] = &[
     Route::new(Get, "/v1/agents", Access::Any(READERS), to!(agents::list))
-        .named("list_agents", "Agents that the token may touch")
+        .named("list_agents", "Agents that the token may touch, by name")
+        .query(&[Param::NAME_CURSOR, Param::OWN_LIMIT])
         .answers(&[ok("The agents", Shape::json::<shapes::AgentPage>())]),
     Route::new(
         Get,
