@@ -45,7 +45,10 @@ async fn until_told(builder: Builder) -> anyhow::Result<()> {
     let daemon = builder.start().await?;
     say(&format!("toold listens on http://{}", daemon.address()));
     if generated {
-        say(&format!("tokens: {}", tokens.display()));
+        say(&format!(
+            "tokens: {}, in the files agent and operator",
+            tokens.display()
+        ));
     }
     told.stop().await;
     tracing::info!("stopping; a second signal ends at once");

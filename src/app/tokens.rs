@@ -23,7 +23,7 @@ pub(super) fn prepare(config: &mut Config) -> anyhow::Result<()> {
     for generated in GeneratedToken::ALL {
         let path = generated.path(&config.state_dir);
         let secret = token(&path)?;
-        tracing::info!(path = %path.display(), "token file of {}", generated.name());
+        tracing::debug!(path = %path.display(), "token file of {}", generated.name());
         config.auth.tokens.push(TokenSpec {
             name: Arc::from(generated.name()),
             sha256: secret.sha256(),

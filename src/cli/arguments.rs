@@ -15,7 +15,7 @@ use crate::{
 const AFTER_HELP: &str = "\
 Environment:
   TOOLD_CONFIG   the configuration file, as --config
-  TOOLD_URL      where the daemon is, as --url
+  TOOLD_URL      where the daemon is, as --url of call, tools and events
   TOOLD_TOKEN    the token to show it
   TOOLD_LOG      what `serve` logs, such as info or toold=debug
   XDG_STATE_HOME where store and generated tokens are, in toold/ [default: ~/.local/state; for
@@ -28,20 +28,18 @@ Exit status: 0 success; 1 the call failed, or the configuration is wrong; 2 wron
 #[derive(Debug, Parser)]
 #[command(name = "toold", version, about, max_term_width = 100, after_help = AFTER_HELP)]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    pub(super) daemon: DaemonOptions,
     #[command(subcommand)]
     pub(super) action: Action,
 }
 
-/// How the daemon is found; for every command that speaks to one.
+/// How the daemon is found; for the commands that speak to one, and no others.
 #[derive(Debug, Args)]
 pub(super) struct DaemonOptions {
     /// Where the daemon is [default: `TOOLD_URL`, else `http://127.0.0.1:7878`]
-    #[arg(long, global = true, value_name = "URL", help_heading = "Daemon")]
+    #[arg(long, value_name = "URL", help_heading = "Daemon")]
     pub(super) url: Option<String>,
     /// File with the token [default: `TOOLD_TOKEN`, else the one that `serve` generated]
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Daemon")]
+    #[arg(long, value_name = "FILE", help_heading = "Daemon")]
     pub(super) token_file: Option<PathBuf>,
 }
 
@@ -89,6 +87,8 @@ pub(super) struct CheckOptions {
 /// `toold call`.
 #[derive(Debug, Args)]
 pub(super) struct CallOptions {
+    #[command(flatten)]
+    pub(super) daemon: DaemonOptions,
     /// The tool
     pub(super) name: String,
     /// Arguments: key=text, key:=JSON, or - to read the whole JSON object from standard input
@@ -117,6 +117,8 @@ pub(super) struct CallOptions {
 /// `toold tools`.
 #[derive(Debug, Args)]
 pub(super) struct ToolsOptions {
+    #[command(flatten)]
+    pub(super) daemon: DaemonOptions,
     /// Show this tool whole
     #[arg(value_parser = ToolName::parse)]
     pub(super) name: Option<ToolName>,
@@ -131,6 +133,8 @@ pub(super) struct ToolsOptions {
 /// `toold events`.
 #[derive(Debug, Args)]
 pub(super) struct EventsOptions {
+    #[command(flatten)]
+    pub(super) daemon: DaemonOptions,
     /// Only those of this session
     #[arg(long, value_name = "ID", value_parser = SessionId::parse)]
     pub(super) session: Option<SessionId>,
@@ -215,9 +219,25 @@ mod tests {
     }
 
     #[test]
-    fn options_of_the_daemon_may_stand_behind_the_command() {
-        let parsed =
-            Arguments::try_parse_from(["toold", "call", "x", "-", "--url", "http://h:1"]).unwrap();
-        assert_eq!(parsed.daemon.url.as_deref(), Some("http://h:1"));
+    fn only_commands_that_speak_to_a_daemon_are_told_where_it_is() {
+        let parse = |typed: &[&str]| {
+            let typed = ["toold"]
+                .iter()
+                .chain(typed)
+                .chain(&["--url", "http://h:1"]);
+            Arguments::try_parse_from(typed).map(|parsed| parsed.action)
+        };
+        for asks in [&["call", "x", "-"][..], &["tools"], &["events"]] {
+            let url = match parse(asks).unwrap() {
+                Action::Call(options) => options.daemon.url,
+                Action::Tools(options) => options.daemon.url,
+                Action::Events(options) => options.daemon.url,
+                other => panic!("{other:?} speaks to no daemon"),
+            };
+            assert_eq!(url.as_deref(), Some("http://h:1"));
+        }
+        for alone in [&["serve"][..], &["check"], &["token", "new"]] {
+            assert_eq!(parse(alone).unwrap_err().exit_code(), 2, "{alone:?}");
+        }
     }
 }

@@ -251,11 +251,28 @@ fn write_meaning(object: &mut ObjectWriter<'_>, config: &Config) {
         .array("agents", |list| {
             for agent in &config.agents {
                 list.nested(|each| {
-                    each.string("name", agent.name.as_str())
-                        .string("parent", parent(agent));
+                    write_agent(each, agent);
                 });
             }
         });
+}
+
+fn write_agent(object: &mut ObjectWriter<'_>, agent: &AgentConfig) {
+    object
+        .string("name", agent.name.as_str())
+        .string("parent", parent(agent));
+    if let Some(mask) = &agent.restrict {
+        object.nested("restrict", |each| {
+            for (key, globs) in [("allow", &mask.allow), ("deny", &mask.deny)] {
+                each.array(key, |list| strings(list, globs.iter().map(String::as_str)));
+            }
+        });
+    }
+    let policy = agent.approval_policy.map(|policy| policy.as_str());
+    object.string_opt("approval_policy", policy);
+    if let Some(most) = agent.max_parallel {
+        object.number("max_parallel", most as u64);
+    }
 }
 
 fn strings<'a>(list: &mut ArrayWriter<'_>, texts: impl Iterator<Item = &'a str>) {
@@ -351,7 +368,9 @@ Nothing is wrong.
             r#""store":"HERE/my.db","durability":"power","workspace":"HERE","#,
             r#""approval_policy":"ask","tokens":[{"name":"backend","#,
             r#""permissions":["call","events"],"agents":["team-*","base"]}],"#,
-            r#""agents":[{"name":"base","parent":"global"},{"name":"team-a","parent":"base"}]}}"#,
+            r#""agents":[{"name":"base","parent":"global"},{"name":"team-a","parent":"base","#,
+            r#""restrict":{"allow":["read_file","list_*"],"deny":["x"]},"#,
+            r#""approval_policy":"never","max_parallel":3}]}}"#,
             "\n"
         );
         assert_eq!(reported(Some(GOOD), encoded), expected);

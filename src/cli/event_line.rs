@@ -90,7 +90,7 @@ fn essentials(kind: &str, data: &Fields<'_>) -> String {
         "stream/gap" => {
             let bound = |name: &str| data.shown(name).unwrap_or_default();
             format!(
-                "events {} to {} are no longer kept",
+                "the log has no events {} to {} any more, or not yet",
                 bound("from"),
                 bound("to")
             )
@@ -206,7 +206,7 @@ mod tests {
             "stream/gap",
             "",
             r#"{"from":"5","to":"400"}"#,
-            "20:15:03.123        - stream/gap     events 5 to 400 are no longer kept",
+            "20:15:03.123        - stream/gap     the log has no events 5 to 400 any more, or not yet",
         );
         check(
             "stream/hello",

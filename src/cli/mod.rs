@@ -126,7 +126,7 @@ fn carry_out(command: &ClientCommand, screen: &mut Screen) -> Result<ExitCode, E
         arguments,
         environment,
     } = command;
-    let ask = || Asking::new(&arguments.daemon, environment);
+    let ask = |options| Asking::new(options, environment);
     match &arguments.action {
         Action::Serve(_) => Err(Error::Usage("serve is not run here".to_owned())),
         Action::Check(options) => {
@@ -135,7 +135,7 @@ fn carry_out(command: &ClientCommand, screen: &mut Screen) -> Result<ExitCode, E
             check::run(&loaded, options, screen)
         }
         Action::Call(options) => {
-            let Asking { runtime, client } = ask()?;
+            let Asking { runtime, client } = ask(&options.daemon)?;
             let ended = runtime.block_on(interruptible(call::run(options, &client, screen)));
             ended.unwrap_or_else(|| {
                 screen.note(call::LEFT);
@@ -143,11 +143,11 @@ fn carry_out(command: &ClientCommand, screen: &mut Screen) -> Result<ExitCode, E
             })
         }
         Action::Tools(options) => {
-            let Asking { runtime, client } = ask()?;
+            let Asking { runtime, client } = ask(&options.daemon)?;
             runtime.block_on(tools::run(options, &client, screen))
         }
         Action::Events(options) => {
-            let Asking { runtime, client } = ask()?;
+            let Asking { runtime, client } = ask(&options.daemon)?;
             let ended = runtime.block_on(interruptible(events::run(options, &client, screen)));
             // Following has no other end of its own.
             ended.unwrap_or(Ok(ExitCode::SUCCESS))

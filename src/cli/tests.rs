@@ -88,18 +88,23 @@ fn run_bearing(silence: Duration, typed: &[&str], answers: &[String]) -> End {
             }
             asked
         });
-        let typed = ["toold", "--url", &url]
-            .into_iter()
-            .chain(typed.iter().copied());
+        let typed = ["toold"].into_iter().chain(typed.iter().copied());
+        let typed = typed.chain(["--url", &url]);
         let arguments = Arguments::try_parse_from(typed).unwrap();
         let environment = Environment::new([("TOOLD_TOKEN", "hush")], "/", User::Other);
-        let client = Client::bearing(silence, &arguments.daemon, &environment).unwrap();
+        let client = |options| Client::bearing(silence, options, &environment).unwrap();
         let (out, err) = (Written::default(), Written::default());
         let mut screen = Screen::new(out.clone(), err.clone(), [Style::Raw; 2]);
         let code = match &arguments.action {
-            Action::Call(options) => call::run(options, &client, &mut screen).await,
-            Action::Tools(options) => tools::run(options, &client, &mut screen).await,
-            Action::Events(options) => events::run(options, &client, &mut screen).await,
+            Action::Call(options) => {
+                call::run(options, &client(&options.daemon), &mut screen).await
+            }
+            Action::Tools(options) => {
+                tools::run(options, &client(&options.daemon), &mut screen).await
+            }
+            Action::Events(options) => {
+                events::run(options, &client(&options.daemon), &mut screen).await
+            }
             Action::Serve(_) | Action::Check(_) | Action::Token(_) | Action::Completions { .. } => {
                 panic!("asks no daemon")
             }

@@ -75,16 +75,25 @@ fn restrict(section: &mut Section<'_>) -> Option<Restrict> {
         return None;
     }
     let mut mask = section.section("restrict");
-    let allow = mask.list("allow", value::glob_text).unwrap_or_default();
-    let deny = mask.list("deny", value::glob_text).unwrap_or_default();
-    if allow.is_empty() && deny.is_empty() {
+    let [allow, deny] = ["allow", "deny"].map(|key| {
+        let globs = mask.list(key, value::glob_text);
+        // What was refused was meant to name something, and is told once.
+        let names = globs
+            .as_ref()
+            .map_or(mask.has(key), |globs| !globs.is_empty());
+        (globs.unwrap_or_default(), names)
+    });
+    if !allow.1 && !deny.1 {
         mask.refuse(
             "",
             "masks nothing; name tools in allow or deny, or remove it",
         );
     }
     mask.finish();
-    Some(Restrict { allow, deny })
+    Some(Restrict {
+        allow: allow.0,
+        deny: deny.0,
+    })
 }
 
 /// The places of the agents in an order in which each stands behind its parent. Parents that do

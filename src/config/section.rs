@@ -70,14 +70,16 @@ impl<'p> Section<'p> {
             node.list()
                 .ok_or_else(|| format!("expected a list, found {}", node.value.kind()))
         })?;
-        let mut values = Vec::with_capacity(elements.len());
+        let written = elements.len();
+        let mut values = Vec::with_capacity(written);
         for element in elements {
             match read(&element) {
                 Ok(value) => values.push(value),
                 Err(message) => self.add(element.place, key, message),
             }
         }
-        Some(values)
+        // What was written and refused names something, though not well.
+        (values.len() == written || !values.is_empty()).then_some(values)
     }
 
     /// A section below this one; empty when it is absent.

@@ -15,9 +15,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use super::problem::{Problem, ProblemCode};
-use crate::domain::json::{
-    DecodeError, Json, Limits, Object, ReadErrorKind, decode_object, members,
-};
+use crate::domain::json::{Json, Limits, Object, ReadErrorKind, decode_object, members};
 
 /// Longest silence in the middle of a body.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -242,17 +240,7 @@ impl Members {
         for (name, raw) in &self.left {
             object.insert(name.clone(), self.read(name, raw)?);
         }
-        Ok(decode_object(&object).map_err(|error| self.with_those_apart(error))?)
-    }
-
-    /// Whoever is told which members there are is told of all.
-    fn with_those_apart(&self, mut error: DecodeError) -> DecodeError {
-        let is_hint = error.message.starts_with("unknown member");
-        if is_hint && error.pointer.matches('/').count() == 1 && !self.apart.is_empty() {
-            let apart = format!("expected one of `{}`, ", self.apart.join("`, `"));
-            error.message = error.message.replacen("expected one of ", &apart, 1);
-        }
-        error
+        Ok(decode_object(&object).map_err(|error| error.beside(&self.apart))?)
     }
 
     fn read(&self, name: &str, raw: &Bytes) -> Result<Json, Problem> {

@@ -65,6 +65,19 @@ fn what_is_not_toml_is_told_with_its_places_and_nothing_else() {
 }
 
 #[test]
+fn what_a_list_holds_wrongly_is_told_once() {
+    refuses(
+        "[agents.a]\nrestrict = { allow = [\"[x\"] }\n[[auth.tokens]]\nname = \"t\"\n\
+         token_env = \"TOKEN\"\npermissions = [1]\nagents = [\"*\"]\n",
+        &[
+            r#"toold.toml:2:23 [agents.a.restrict] allow: "[x" is no glob: unclosed character class; missing ']'"#,
+            "toold.toml:5:1 [auth.tokens #1] token_env: the variable TOKEN is not set, empty, or not UTF-8",
+            r#"toold.toml:6:16 [auth.tokens #1] permissions: expected "call", "events", "approve", "register", "audit" or "admin", found an integer"#,
+        ],
+    );
+}
+
+#[test]
 fn columns_count_characters() {
     refuses(
         "\"ключ\".x = 1\na = { \"é\" = 1 }",

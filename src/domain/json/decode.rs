@@ -25,6 +25,36 @@ pub struct DecodeError {
     pub pointer: String,
     /// What is wrong there, for people.
     pub message: String,
+    /// The member that is unknown, when that is what is wrong.
+    unknown: Option<UnknownMember>,
+}
+
+impl DecodeError {
+    /// Names members of the whole object that somebody else reads, in the hint that says which
+    /// ones there are.
+    #[must_use]
+    pub fn beside(mut self, others: &[&str]) -> Self {
+        if let Some(unknown) = &self.unknown
+            && self.pointer.matches('/').count() == 1
+        {
+            let known: Vec<_> = others.iter().chain(unknown.known).copied().collect();
+            self.message = unknown.told(&known);
+        }
+        self
+    }
+}
+
+/// A member that is unknown, and those that are not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct UnknownMember {
+    name: String,
+    known: &'static [&'static str],
+}
+
+impl UnknownMember {
+    fn told(&self, known: &[&str]) -> String {
+        format!("unknown member `{}`, {}", self.name, one_of(known))
+    }
 }
 
 /// [`Json::decode`] for an object that is not wrapped in a [`Json`].
@@ -37,9 +67,14 @@ pub(super) fn decode<T: DeserializeOwned>(value: &Json) -> Result<T, DecodeError
 }
 
 fn decode_from<T: DeserializeOwned>(source: Source<'_>) -> Result<T, DecodeError> {
-    serde_path_to_error::deserialize(source).map_err(|error| DecodeError {
-        pointer: pointer_of(error.path(), source),
-        message: error.into_inner().0,
+    serde_path_to_error::deserialize(source).map_err(|error| {
+        let pointer = pointer_of(error.path(), source);
+        let Mismatch { message, unknown } = error.into_inner();
+        DecodeError {
+            pointer,
+            message,
+            unknown,
+        }
     })
 }
 
@@ -65,11 +100,23 @@ fn pointer_of(path: &Path, root: Source<'_>) -> String {
 
 /// What serde says when a value does not fit, in our words. Names and strings are cut short.
 #[derive(Debug)]
-struct Mismatch(String);
+struct Mismatch {
+    message: String,
+    unknown: Option<UnknownMember>,
+}
+
+impl Mismatch {
+    fn of(message: String) -> Self {
+        Self {
+            message,
+            unknown: None,
+        }
+    }
+}
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 
@@ -77,11 +124,11 @@ impl std::error::Error for Mismatch {}
 
 impl de::Error for Mismatch {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self(message.to_string())
+        Self::of(message.to_string())
     }
 
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self(format!(
+        Self::of(format!(
             "expected {}, found {}",
             wanted(expected),
             found(unexpected)
@@ -89,7 +136,7 @@ impl de::Error for Mismatch {
     }
 
     fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self(format!(
+        Self::of(format!(
             "expected {}, found {}",
             wanted(expected),
             found(unexpected)
@@ -97,7 +144,7 @@ impl de::Error for Mismatch {
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
-        Self(format!(
+        Self::of(format!(
             "unknown value `{}`, {}",
             shown(variant),
             one_of(expected)
@@ -105,15 +152,18 @@ impl de::Error for Mismatch {
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Self(format!(
-            "unknown member `{}`, {}",
-            shown(field),
-            one_of(expected)
-        ))
+        let unknown = UnknownMember {
+            name: shown(field),
+            known: expected,
+        };
+        Self {
+            message: unknown.told(expected),
+            unknown: Some(unknown),
+        }
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self(format!("the member `{field}` is missing"))
+        Self::of(format!("the member `{field}` is missing"))
     }
 }
 
@@ -357,7 +407,7 @@ impl<'de> EnumAccess<'de> for Variant<'de> {
 
 impl<'de> Variant<'de> {
     fn content(&self) -> Result<Source<'de>, Mismatch> {
-        let missing = || Mismatch(format!("the content of `{}` is missing", shown(self.name)));
+        let missing = || Mismatch::of(format!("the content of `{}` is missing", shown(self.name)));
         self.content.map(Source::Value).ok_or_else(missing)
     }
 }
@@ -368,7 +418,10 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
     fn unit_variant(self) -> Result<(), Mismatch> {
         match self.content {
             None | Some(Json::Null) => Ok(()),
-            Some(_) => Err(Mismatch(format!("`{}` has no content", shown(self.name)))),
+            Some(_) => Err(Mismatch::of(format!(
+                "`{}` has no content",
+                shown(self.name)
+            ))),
         }
     }
 

@@ -7,6 +7,11 @@ const ELEMENT: usize = 8;
 
 /// Whether texts and elements together weigh more than `bytes`. Looks no further than it must.
 pub(super) fn is_over(value: &Json, bytes: usize) -> bool {
+    match value {
+        Json::Null | Json::Bool(_) | Json::Number(_) => return bytes < ELEMENT,
+        Json::String(text) => return bytes < text.len().saturating_add(ELEMENT),
+        Json::Array(_) | Json::Object(_) => {}
+    }
     let mut left = bytes;
     let mut open = vec![value];
     while let Some(value) = open.pop() {
