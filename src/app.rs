@@ -7,13 +7,7 @@ pub mod offline;
 mod run;
 mod tokens;
 
-use std::{
-    net::SocketAddr,
-    ops::RangeInclusive,
-    path::Path,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{net::SocketAddr, ops::RangeInclusive, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 
@@ -133,7 +127,7 @@ impl Builder {
             tracing::warn!(calls = closed, "calls of an earlier daemon were closed");
         }
         let listener = self.bind()?;
-        let config = self.config;
+        let (config, clock) = (self.config, self.clock);
         let state = HttpState::new(http::Parts {
             server: config.server.clone(),
             auth: config.auth,
@@ -143,7 +137,7 @@ impl Builder {
             configured,
             journal: journal.clone(),
             telemetry,
-            clock: self.clock,
+            clock: Arc::clone(&clock),
             about: About::new(&journal),
         });
         let serving = Serving::start(listener, &state).context("serving")?;
@@ -154,6 +148,7 @@ impl Builder {
         Ok(Daemon {
             address,
             drain: config.server.drain,
+            clock,
             serving,
             scheduler,
             journal,
@@ -303,6 +298,7 @@ fn write_address(file: &Path, address: SocketAddr) -> anyhow::Result<()> {
 pub struct Daemon {
     address: SocketAddr,
     drain: Duration,
+    clock: Arc<dyn Clock>,
     serving: Serving,
     scheduler: Scheduler,
     journal: Journal,
@@ -323,10 +319,12 @@ impl Daemon {
     /// When the store could not be closed cleanly, or bodies did not come to rest; nothing
     /// recorded is lost.
     pub async fn stop(self) -> anyhow::Result<()> {
-        let begun = Instant::now();
+        let begun = self.clock.monotonic();
         let left = self.scheduler.drain(self.drain).await;
         let (least, most) = LAST_WORDS.into_inner();
-        let remaining = self.drain.saturating_sub(begun.elapsed());
+        let remaining = self
+            .drain
+            .saturating_sub(self.clock.monotonic().since(begun));
         // What waits for a body that does not end waits in vain.
         let patience = if left == 0 {
             remaining.clamp(least, most)

@@ -232,7 +232,10 @@ mod tests {
                 Action::Call(options) => options.daemon.url,
                 Action::Tools(options) => options.daemon.url,
                 Action::Events(options) => options.daemon.url,
-                other => panic!("{other:?} speaks to no daemon"),
+                Action::Serve(_)
+                | Action::Check(_)
+                | Action::Token(_)
+                | Action::Completions { .. } => panic!("{asks:?} speaks to no daemon"),
             };
             assert_eq!(url.as_deref(), Some("http://h:1"));
         }

@@ -13,7 +13,10 @@ use crate::{
     config::{
         AgentConfig, Config, Durability, GeneratedToken, Permission, Permissions, Place, Problem,
     },
-    domain::json::{ArrayWriter, ObjectWriter},
+    domain::{
+        ApprovalPolicy,
+        json::{ArrayWriter, ObjectWriter},
+    },
 };
 
 /// Reports on a configuration that was loaded; status 1 when something is wrong with it.
@@ -268,7 +271,7 @@ fn write_agent(object: &mut ObjectWriter<'_>, agent: &AgentConfig) {
             }
         });
     }
-    let policy = agent.approval_policy.map(|policy| policy.as_str());
+    let policy = agent.approval_policy.map(ApprovalPolicy::as_str);
     object.string_opt("approval_policy", policy);
     if let Some(most) = agent.max_parallel {
         object.number("max_parallel", most as u64);

@@ -325,8 +325,8 @@ fn what_sends_no_events_is_no_daemon() {
             "{error}"
         );
     };
-    no_daemon(run(&["events"], &[page.clone()]));
-    no_daemon(run(&["call", "t", "--stream"], &[page.clone()]));
+    no_daemon(run(&["events"], std::slice::from_ref(&page)));
+    no_daemon(run(&["call", "t", "--stream"], std::slice::from_ref(&page)));
     no_daemon(run(
         &["events"],
         &[stream(&["id: 5\nevent: x\ndata: {}"]), page],
