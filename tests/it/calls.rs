@@ -98,15 +98,8 @@ fn raw(daemon: &Daemon, path: &str, body: &str) -> TcpStream {
     socket
         .set_read_timeout(Some(Duration::from_mins(1)))
         .expect("a timeout");
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
-         content-type: application/json\r\ncontent-length: {}\r\n\r\n",
-        daemon.address(),
-        daemon.token("agent"),
-        body.len()
-    );
-    socket.write_all(head.as_bytes()).expect("a head");
-    socket.write_all(body.as_bytes()).expect("a body");
+    let request = daemon.wire(&format!("POST {path}"), &[&daemon.bearer("agent")], body);
+    socket.write_all(request.as_bytes()).expect("a request");
     socket
 }
 

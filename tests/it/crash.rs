@@ -151,11 +151,8 @@ fn c17_clients_that_keep_their_connections_do_not_hold_up_a_stop() {
         let mut kept = Vec::new();
         for _ in 0..3 {
             let mut idle = TcpStream::connect(daemon.address()).expect("the daemon listens");
-            let head = format!(
-                "GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n",
-                daemon.address()
-            );
-            idle.write_all(head.as_bytes()).expect("a request");
+            let request = daemon.wire("GET /healthz", &[], "");
+            idle.write_all(request.as_bytes()).expect("a request");
             idle.read_exact(&mut [0; 12]).expect("an answer");
             kept.push(idle);
         }

@@ -112,12 +112,13 @@ fn who_has_logged_out_is_sent_nothing_that_happens_later_however_slowly_it_reads
         let session = agent.session().await;
         let (_, cookie) = browser.log_in(&daemon.token("agent")).await;
         let mut reader = narrow(&daemon);
-        let head = format!(
-            "GET /v1/events HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\
-             accept: text/event-stream\r\nconnection: close\r\n\r\n",
-            daemon.address()
-        );
-        reader.write_all(head.as_bytes()).expect("a request");
+        let lines = [
+            &format!("cookie: {cookie}"),
+            "accept: text/event-stream",
+            "connection: close",
+        ];
+        let request = daemon.wire("GET /v1/events", &lines, "");
+        reader.write_all(request.as_bytes()).expect("a request");
         let mut first = [0];
         reader.read_exact(&mut first).expect("the stream begins");
         // more than the connection takes, less than a reader may lag behind
@@ -156,15 +157,14 @@ fn a_call_that_is_tied_to_its_client_stays_so_when_a_logout_ends_its_stream() {
         let body =
             r#"{"call_id":"c","name":"gate","arguments":{"name":"k"},"on_disconnect":"cancel"}"#;
         let mut tied = TcpStream::connect(daemon.address()).expect("the daemon listens");
-        let head = format!(
-            "POST /v1/sessions/{session}/calls HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\
-             origin: {}\r\naccept: text/event-stream\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n\r\n{body}",
-            daemon.address(),
-            daemon.url,
-            body.len()
+        let (cookie_line, origin) = (
+            format!("cookie: {cookie}"),
+            format!("origin: {}", daemon.url),
         );
-        tied.write_all(head.as_bytes()).expect("a request");
+        let lines = [&cookie_line, &origin, "accept: text/event-stream"];
+        let what = format!("POST /v1/sessions/{session}/calls");
+        let request = daemon.wire(&what, &lines, body);
+        tied.write_all(request.as_bytes()).expect("a request");
         let mut events = agent
             .stream(&format!("/v1/sessions/{session}/events?after=0"))
             .await;

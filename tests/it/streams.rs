@@ -207,13 +207,10 @@ fn c15_a_reader_that_never_reads_costs_bounded_memory_and_is_closed_as_lagged() 
         let agent = daemon.agent();
         let session = agent.session().await;
         let mut stalled = TcpStream::connect(daemon.address()).expect("the daemon listens");
-        let head = format!(
-            "GET /v1/sessions/{session}/events HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
-             connection: close\r\n\r\n",
-            daemon.address(),
-            daemon.token("agent"),
-        );
-        stalled.write_all(head.as_bytes()).expect("a request");
+        let path = format!("/v1/sessions/{session}/events");
+        let lines = [&daemon.bearer("agent"), "connection: close"];
+        let request = daemon.wire(&format!("GET {path}"), &lines, "");
+        stalled.write_all(request.as_bytes()).expect("a request");
         let mut reader = agent
             .stream(&format!("/v1/sessions/{session}/events"))
             .await;

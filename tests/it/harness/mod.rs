@@ -118,6 +118,22 @@ impl Daemon {
         self.url.trim_start_matches("http://")
     }
 
+    /// A request as it goes over the wire; `what` is method and path, `lines` are header lines
+    /// beside those that every request has.
+    pub(crate) fn wire(&self, what: &str, lines: &[&str], body: &str) -> String {
+        let host = format!("host: {}", self.address());
+        let length = format!("content-length: {}", body.len());
+        let announced = ["content-type: application/json", &length];
+        let announced = if body.is_empty() { &[][..] } else { &announced };
+        let lines = [&[host.as_str()], lines, announced].concat();
+        format!("{what} HTTP/1.1\r\n{}\r\n\r\n{body}", lines.join("\r\n"))
+    }
+
+    /// The header line of a token.
+    pub(crate) fn bearer(&self, name: &str) -> String {
+        format!("authorization: Bearer {}", self.token(name))
+    }
+
     pub(crate) fn workspace(&self) -> PathBuf {
         self.dir.path().join("workspace")
     }
