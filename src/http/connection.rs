@@ -14,6 +14,8 @@ use std::{
     time::Duration,
 };
 
+use axum::body::{Body, Bytes};
+use http_body::{Body as _, Frame, SizeHint};
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown, sockopt::set_tcp_user_timeout};
 use tokio::{
     io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
@@ -28,6 +30,8 @@ use crate::journal::LagWatch;
 const DEAF: Duration = Duration::from_mins(1);
 /// Looks at which a lagging reader may take nothing before its connection is cut.
 const PATIENCE: u8 = 5;
+/// Bytes of a body that is sent in one go.
+const SHORT: u64 = 64 * 1024;
 /// How long a closing connection still takes in what the client had under way, so that the
 /// answer is read before the reset.
 const LINGER: Duration = Duration::from_secs(1);
@@ -102,7 +106,18 @@ impl Connection {
                 Some(_) | None => Ok(Protocol::Http1),
             }
         };
-        self.stream.async_io(Interest::READABLE, look).await
+        loop {
+            let ready = self.stream.ready(Interest::READABLE).await?;
+            match self.stream.try_io(Interest::READABLE, look) {
+                // The end of the client's side stays ready for ever: nothing more will come.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if ready.is_read_closed() {
+                        return Ok(Protocol::Http1);
+                    }
+                }
+                decided => return decided,
+            }
+        }
     }
 
     /// Counts a request as being answered until the guard is dropped.
@@ -112,9 +127,10 @@ impl Connection {
     }
 
     /// Whether no request is being answered, no stream is open and, since the last look, no byte
-    /// of an answer left.
-    pub(crate) fn is_idle(&self) -> bool {
-        let moves = self.written.load(Ordering::Relaxed) != self.seen.load(Ordering::Relaxed);
+    /// of an answer left. Bytes say nothing of HTTP/2, whose pings never rest.
+    pub(crate) fn is_idle(&self, protocol: Protocol) -> bool {
+        let moves = protocol == Protocol::Http1
+            && self.written.load(Ordering::Relaxed) != self.seen.load(Ordering::Relaxed);
         !moves && self.answering.load(Ordering::Acquire) == 0 && self.lock().is_empty()
     }
 
@@ -214,6 +230,46 @@ impl Peer {
 /// A request that is being answered.
 #[derive(Debug)]
 pub(crate) struct Answering(Arc<Connection>);
+
+impl Answering {
+    /// Counts on until a long body has been taken; a short one is as good as sent.
+    pub(crate) fn hold(self, body: Body) -> Body {
+        if body.size_hint().exact().is_some_and(|size| size <= SHORT) {
+            return body;
+        }
+        Body::new(Held {
+            body,
+            _answering: self,
+        })
+    }
+}
+
+/// A body whose request counts as being answered while it is sent.
+#[derive(Debug)]
+struct Held {
+    body: Body,
+    _answering: Answering,
+}
+
+impl http_body::Body for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
 
 impl Drop for Answering {
     fn drop(&mut self) {
@@ -385,32 +441,43 @@ mod tests {
         let (spoken, _client) = tokio::join!(h2.speaks(), told);
         assert_eq!(spoken.unwrap(), Protocol::Http2);
 
-        let (gone, client) = pair().await;
-        drop(client);
-        assert_eq!(gone.speaks().await.unwrap(), Protocol::Http1);
+        for (sent, half) in [("", false), ("P", false), ("PRI * HTTP/2.0\r\n", true)] {
+            let (gone, mut client) = pair().await;
+            client.write_all(sent.as_bytes()).await.unwrap();
+            client.shutdown().await.unwrap();
+            let kept = half.then_some(client);
+            let spoken = timeout(Duration::from_secs(20), gone.speaks()).await;
+            assert_eq!(spoken.expect("it spins").unwrap(), Protocol::Http1);
+            drop(kept);
+        }
     }
 
     #[tokio::test]
     async fn a_connection_is_idle_when_it_answers_nothing_streams_nothing_and_wrote_nothing() {
         let (connection, _client) = pair().await;
-        assert!(connection.is_idle());
+        let idle = || connection.is_idle(Protocol::Http1);
+        assert!(idle());
         let answer = connection.answering();
-        assert!(!connection.is_idle(), "a request is being answered");
+        assert!(!idle(), "a request is being answered");
         drop(answer);
-        assert!(connection.is_idle());
+        assert!(idle());
         let tail = Tail::new(TailLimits {
             events: 2,
             bytes: 1 << 20,
         });
         let reader = tail.subscribe(Interest::All);
         let watched = Peer::of(&connection).watch(reader.lag_watch());
-        assert!(!connection.is_idle(), "a stream is open");
+        assert!(!idle(), "a stream is open");
         drop(watched);
-        assert!(connection.is_idle());
+        assert!(idle());
         connection.written.fetch_add(1, Ordering::Relaxed);
-        assert!(!connection.is_idle(), "bytes left since the last look");
+        assert!(!idle(), "bytes left since the last look");
+        assert!(
+            connection.is_idle(Protocol::Http2),
+            "pings are no use of it"
+        );
         connection.holds_a_stalled_reader();
-        assert!(connection.is_idle(), "and none since this one");
+        assert!(idle(), "and none since this one");
     }
 
     #[tokio::test]
@@ -419,6 +486,7 @@ mod tests {
         let (going_on, stopping) = (CancellationToken::new(), CancellationToken::new());
         stopping.cancel();
         tokio::select! {
+            biased;
             () = hurried.linger(&stopping) => {}
             () = kept.linger(&going_on) => panic!("the stop hurries nothing"),
         }

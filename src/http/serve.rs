@@ -225,17 +225,19 @@ async fn drive(host: &Host, connection: &Arc<Connection>) {
         let answering = own.answering();
         async move {
             let answer = answer.await.unwrap_or_else(|never| match never {});
-            drop(answering);
-            Ok::<_, Infallible>(answer)
+            Ok::<_, Infallible>(answer.map(|body| answering.hold(body)))
         }
     });
     let io = TokioIo::new(Wire(Arc::clone(connection)));
     match protocol {
-        Protocol::Http1 => tend(host, connection, host.http1.serve_connection(io, service)).await,
+        Protocol::Http1 => {
+            let served = host.http1.serve_connection(io, service);
+            tend(host, connection, protocol, served).await;
+        }
         // On the heap: it is the larger one and the rarer one.
         Protocol::Http2 => {
             let served = host.http2.serve_connection(io, service);
-            Box::pin(tend(host, connection, served)).await;
+            Box::pin(tend(host, connection, protocol, served)).await;
         }
     }
 }
@@ -269,7 +271,7 @@ where
 
 /// Drives a connection, winds it up when the daemon stops, and ends it when it idles or when one
 /// of its readers stalls.
-async fn tend(host: &Host, connection: &Connection, served: impl Served) {
+async fn tend(host: &Host, connection: &Connection, protocol: Protocol, served: impl Served) {
     let mut served = std::pin::pin!(served);
     let stopping = host.tasks.stopping();
     let mut is_winding_up = false;
@@ -291,7 +293,7 @@ async fn tend(host: &Host, connection: &Connection, served: impl Served) {
                 served.as_mut().wind_up();
             }
             _ = look.tick() => {
-                idle = if connection.is_idle() { idle + LOOK } else { Duration::ZERO };
+                idle = if connection.is_idle(protocol) { idle + LOOK } else { Duration::ZERO };
                 let stalled = connection.holds_a_stalled_reader();
                 if stalled {
                     host.telemetry.reader_lagged();
