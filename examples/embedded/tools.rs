@@ -52,7 +52,8 @@ pub(crate) fn all(counted: PathBuf) -> Vec<Arc<Tool>> {
 
 const NEST: &str = r#"{"type":"object","required":["name"],"properties":{
     "name":{"type":"string"},"arguments":{"type":"object"},
-    "times":{"type":"integer","minimum":1,"maximum":100}}}"#;
+    "times":{"type":"integer","minimum":1,"maximum":100},
+    "hasty":{"type":"boolean"}}}"#;
 
 const CHATTY: &str = r#"{"type":"object","properties":{
     "count":{"type":"integer","minimum":0},"text":{"type":"string"}}}"#;
@@ -245,7 +246,8 @@ impl ToolBody for Panic {
     }
 }
 
-/// Calls another tool `times` times, all at once, and returns how each ended.
+/// Calls another tool `times` times, all at once, and returns how each ended. A hasty one does not
+/// wait for them once it is told to stop.
 #[derive(Debug)]
 struct Nest;
 
@@ -260,9 +262,14 @@ impl ToolBody for Nest {
             .cloned()
             .unwrap_or_default();
         let times = arguments.get("times").and_then(Json::as_u64).unwrap_or(1);
+        let hasty = arguments.get("hasty").and_then(Json::as_bool) == Some(true);
         let calls = (0..times).map(|_| context.call(name, nested.clone()));
+        let results = tokio::select! {
+            results = futures_util::future::join_all(calls) => results,
+            () = context.signal().cancelled(), if hasty => return Err(ToolError::Interrupted),
+        };
         let mut ends = Vec::new();
-        for result in futures_util::future::join_all(calls).await {
+        for result in results {
             let result = result.map_err(|error| ToolError::failed(error.to_string()))?;
             if result.concludes_turn {
                 context.conclude_turn();

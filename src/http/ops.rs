@@ -87,12 +87,14 @@ async fn readiness(state: &HttpState) -> Readiness {
     if state.scheduler.draining() {
         return Readiness::Draining;
     }
-    if state.scheduler.store_failing() {
-        return Readiness::StoreUnavailable;
-    }
-    match timeout(STORE_TIME, state.journal.store().bounds(None)).await {
-        Ok(Ok(_)) => Readiness::Ready,
-        Ok(Err(_)) | Err(_) => Readiness::StoreUnavailable,
+    let works = async {
+        let reads = state.journal.store().bounds(None).await.is_ok();
+        reads && state.scheduler.store_is_writable().await
+    };
+    if timeout(STORE_TIME, works).await.unwrap_or(false) {
+        Readiness::Ready
+    } else {
+        Readiness::StoreUnavailable
     }
 }
 

@@ -95,6 +95,8 @@ pub enum Nested {
 pub enum DocumentKind {
     /// Agents registered at run time.
     Agent,
+    /// Nothing: it is put to see whether anything can be.
+    Probe,
 }
 
 impl DocumentKind {
@@ -102,6 +104,7 @@ impl DocumentKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
+            Self::Probe => "probe",
         }
     }
 }
@@ -109,8 +112,8 @@ impl DocumentKind {
 /// Where the journal is kept.
 ///
 /// Ordering: appends take effect in the order in which `submit` returned, each whole or not at
-/// all; ids grow in that order and are never used twice, also across an unclean stop (the counter
-/// then skips ahead); `seq` counts 1, 2, 3 … per session without a gap. Durability: a commit is
+/// all; ids grow in that order and are never used twice, also after going back to a copy (every
+/// start skips ahead); `seq` counts 1, 2, 3 … per session without a gap. Durability: a commit is
 /// answered, and its events are published, only when it is durable as configured. Reads see every
 /// commit that was answered before they began. Every method is cancellation-safe: a dropped
 /// future leaves the store whole.

@@ -252,7 +252,9 @@ async fn timed(
     // Of timeout and cancellation the first cause wins; `cancel` says whether it was this one.
     let own = signal.cancel(Cause::Timeout);
     let mut answer = answer.await?;
-    if own {
+    let was_denied = matches!(&answer.value, Err(BodyFailure::Failed(failure))
+        if failure.is(ErrorCode::GuardDenied));
+    if own && !was_denied {
         let message = format!(
             "the tool took longer than its {}",
             humantime::format_duration(budget)
@@ -289,7 +291,8 @@ where
         let mut inner = take_ready(&mut self.inner);
         let journal = self.journal.clone();
         Box::pin(async move {
-            if dispatch.signal.is_cancelled() {
+            // The caller's too: a wrapper may have put another signal in its place.
+            if dispatch.signal.is_cancelled() || dispatch.caller.is_cancelled() {
                 return Ok(interrupted());
             }
             record_start(&journal, &dispatch).await?;

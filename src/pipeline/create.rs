@@ -52,10 +52,10 @@ impl Pipeline {
             progress,
         } = incoming;
         let tool = self.registry.resolve(&execution.agent, &execution.name);
-        let mut walk = Walk {
+        let walk = Walk {
             pipeline: Arc::clone(self),
             policy: self.policy.load_full(),
-            tool: None,
+            tool: tool.clone(),
             execution,
             signal,
             host,
@@ -75,7 +75,6 @@ impl Pipeline {
             let message = self.unknown_tool_message(&walk.execution);
             return Err(walk.end(ErrorCode::UnknownTool, message));
         };
-        walk.tool = Some(Arc::clone(&tool));
         match tool.check_arguments(&walk.execution.arguments) {
             Ok(()) => Ok(Created { walk, tool }),
             Err(violation) => {
@@ -106,6 +105,12 @@ fn unreadable_message(error: &ReadError) -> String {
 }
 
 impl Created {
+    /// Whether the stages to come may act outside the daemon, so that `tool/call` must be durable
+    /// before them.
+    pub fn acts_outside(&self) -> bool {
+        self.walk.acts_outside()
+    }
+
     /// The card of the pending call, from the arguments alone.
     pub fn view(&self) -> Option<Json> {
         self.tool.view(&self.walk.execution.arguments)

@@ -36,11 +36,15 @@ impl Permit {
     /// An [`Ended`] as `PIPELINE_ERROR` (final) when the start cannot be recorded or a wrapper
     /// fails; as `ABORTED_BEFORE_DISPATCH` when it was cancelled just before the body.
     pub async fn dispatch(self) -> Result<Dispatched, Ended> {
-        let Self { mut walk, tool } = self;
+        let Self {
+            mut walk,
+            tool,
+            class,
+        } = self;
         let trace = Arc::new(Trace::default());
         let dispatch = Dispatch {
             execution: Arc::clone(&walk.execution),
-            class: tool.class(&walk.execution.arguments),
+            class,
             tool: Arc::clone(&tool),
             caller: walk.signal.clone(),
             signal: walk.signal.clone(),

@@ -8,11 +8,14 @@ use super::{
     walk::{Path, Walk, aborted_message},
 };
 use crate::{
-    domain::{Content, Draft, ErrorCode, Finalizer, Outcome},
+    domain::{Content, Draft, ErrorCode, Finalizer, Outcome, Stage, Vote},
     policy::truncate,
     registry::Tool,
     tasks::{HEAVY, in_place},
 };
+
+/// Most bytes of a result: more would hold up the journal, and no model can read it.
+const MOST: usize = 64 << 20;
 
 /// Post-execute where it applies, finalize, a last look at cancellation, freeze.
 pub(super) async fn finish(mut walk: Walk, mut draft: Draft, path: Path) -> Frozen {
@@ -23,11 +26,16 @@ pub(super) async fn finish(mut walk: Walk, mut draft: Draft, path: Path) -> Froz
         draft.contexts.clear();
     }
     if let Some(tool) = walk.tool.clone() {
-        finalize(&walk, &tool, &mut draft);
+        finalize(&mut walk, &tool, &mut draft);
     }
     if walk.signal.is_cancelled() && !draft.outcome.is_error() {
-        let message = aborted_message(walk.signal.cause().as_ref(), "while it ran");
-        draft.outcome = Outcome::fail(ErrorCode::Aborted, message);
+        let (code, when) = if draft.body_invoked {
+            (ErrorCode::Aborted, "while it ran")
+        } else {
+            (ErrorCode::AbortedBeforeDispatch, "before it ran")
+        };
+        let message = aborted_message(walk.signal.cause().as_ref(), when);
+        draft.outcome = Outcome::fail(code, message);
     }
     draft.concludes_turn &= !draft.outcome.is_error();
     draft.timing = walk.timing;
@@ -36,7 +44,20 @@ pub(super) async fn finish(mut walk: Walk, mut draft: Draft, path: Path) -> Froz
         .clock
         .monotonic()
         .since(walk.execution.accepted);
-    let bytes = in_place(is_heavy(&draft.outcome), || draft.freeze(&walk.execution));
+    let bytes = in_place(is_heavy(&draft.outcome), || {
+        let bytes = draft.freeze(&walk.execution);
+        if bytes.0.len() <= MOST {
+            return bytes;
+        }
+        let message = format!(
+            "the result has {} bytes; at most {MOST} can be kept: ask for less",
+            bytes.0.len()
+        );
+        draft.outcome = Outcome::fail(ErrorCode::InvalidToolOutput, message);
+        draft.contexts.clear();
+        draft.concludes_turn = false;
+        draft.freeze(&walk.execution)
+    });
     Frozen::new(walk, draft, bytes)
 }
 
@@ -47,13 +68,20 @@ fn is_heavy(outcome: &Outcome) -> bool {
     }
 }
 
-fn finalize(walk: &Walk, tool: &Arc<Tool>, draft: &mut Draft) {
+fn finalize(walk: &mut Walk, tool: &Arc<Tool>, draft: &mut Draft) {
     match last_word(walk, tool, &draft.outcome) {
         Ok(None) => {}
-        Ok(Some(content)) => match &mut draft.outcome {
-            Outcome::Success(success) => success.content = content,
-            Outcome::Failure(failure) => failure.content = content,
-        },
+        Ok(Some(content)) => {
+            match &mut draft.outcome {
+                Outcome::Success(success) => success.content = content,
+                Outcome::Failure(failure) => failure.content = content,
+            }
+            let by = Vote::of(
+                tool.name(),
+                "the tool's finalizer put other content in place",
+            );
+            walk.decided(Stage::Finalize, "replace", &by);
+        }
         Err(message) => draft.outcome = Outcome::fail(ErrorCode::InvalidToolOutput, message),
     }
 }

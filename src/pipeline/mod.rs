@@ -30,11 +30,7 @@ pub use settle::{Frozen, Settled};
 pub use walk::Ended;
 
 use crate::{
-    approval::Desk,
-    domain::Clock,
-    journal::Journal,
-    policy::{Effect, PolicySet},
-    registry::ToolRegistry,
+    approval::Desk, domain::Clock, journal::Journal, policy::PolicySet, registry::ToolRegistry,
     telemetry::Telemetry,
 };
 
@@ -48,6 +44,8 @@ pub struct Pipeline {
     clock: Arc<dyn Clock>,
     telemetry: Telemetry,
     around: AroundService,
+    /// Whether an embedder's wrappers are around bodies; what they do is not known.
+    is_wrapped: bool,
 }
 
 /// The parts a [`Pipeline`] is made of.
@@ -86,6 +84,7 @@ impl Pipeline {
             clock: parts.clock,
             telemetry: parts.telemetry,
             around,
+            is_wrapped: !parts.around.is_empty(),
         })
     }
 
@@ -93,11 +92,5 @@ impl Pipeline {
     /// with; guards are always the live ones.
     pub fn replace_policy(&self, policy: PolicySet) {
         self.policy.store(Arc::new(policy));
-    }
-
-    /// Whether judging now has effects outside the daemon, so that `tool/call` must be durable
-    /// before it.
-    pub fn judges_outside(&self) -> bool {
-        self.policy.load().effect() == Effect::Outside
     }
 }

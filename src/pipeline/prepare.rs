@@ -21,6 +21,7 @@ use crate::{
 pub struct Judged {
     walk: Walk,
     tool: Arc<Tool>,
+    class: Class,
     since: Monotonic,
 }
 
@@ -29,6 +30,7 @@ pub struct Judged {
 pub struct Permit {
     pub(super) walk: Walk,
     pub(super) tool: Arc<Tool>,
+    pub(super) class: Class,
 }
 
 impl Created {
@@ -51,6 +53,11 @@ impl Created {
             Err(_) if walk.signal.is_cancelled() => return Err(walk.abort()),
             Err(error) => {
                 tracing::error!(error = %error, tool = tool.name(), "pre-execute layer failed");
+                walk.decided(
+                    Stage::PreExecute,
+                    "fail",
+                    &Vote::of("policy", error.0.as_str()),
+                );
                 return Err(
                     walk.end_final(ErrorCode::PipelineError, "policy could not judge this call")
                 );
@@ -60,7 +67,12 @@ impl Created {
             return Err(walk.abort());
         }
         match decision {
-            PreDecision::Allow => Ok(Judged { walk, tool, since }),
+            PreDecision::Allow => Ok(Judged {
+                class: tool.class(&walk.execution.arguments),
+                walk,
+                tool,
+                since,
+            }),
             PreDecision::Deny(vote) => {
                 walk.decided(Stage::PreExecute, "deny", &vote);
                 Err(walk.end(ErrorCode::Denied, denied_message(&vote)))
@@ -136,9 +148,9 @@ pub(super) async fn within<T>(
 }
 
 impl Judged {
-    /// How the call may overlap with others, read now.
+    /// How the call may overlap with others; read once, for its lane and its record.
     pub fn class(&self) -> Class {
-        self.tool.class(&self.walk.execution.arguments)
+        self.class
     }
 
     /// The key on which it is serialised across sessions.
@@ -156,7 +168,7 @@ impl Judged {
         &self.walk.signal
     }
 
-    /// Marks it as waiting for its lane.
+    /// Marks it as waiting for its lane or its lock.
     pub fn queued(&self) {
         self.walk.progress.enter(CallState::Queued);
     }
@@ -172,10 +184,7 @@ impl Judged {
         self.walk.timing.queued = self.waited();
         let message = "another call holds what this one needs and waits for what this one's \
                        parent holds; repeat the call";
-        let mut failure = crate::domain::Failure::new(ErrorCode::ToolUnavailable, message);
-        failure.retryable = true;
-        let draft = crate::domain::Draft::before_body(crate::domain::Outcome::Failure(failure));
-        Ended::new(self.walk, draft, super::walk::Path::Reviewed)
+        self.walk.end(ErrorCode::ToolUnavailable, message)
     }
 
     /// The checks behind the lane: still wanted, still visible, unchanged, and the guards.
@@ -185,7 +194,12 @@ impl Judged {
     /// `PIPELINE_ERROR` (final) when a guard panics.
     pub fn guard(mut self) -> Result<Permit, Ended> {
         self.walk.timing.queued = self.waited();
-        let Self { mut walk, tool, .. } = self;
+        let Self {
+            mut walk,
+            tool,
+            class,
+            ..
+        } = self;
         if walk.signal.is_cancelled() {
             return Err(walk.abort());
         }
@@ -209,13 +223,18 @@ impl Judged {
                 return Err(walk.end(ErrorCode::GuardDenied, denied_message(&vote)));
             }
             Err(()) => {
+                walk.decided(
+                    Stage::Guard,
+                    "fail",
+                    &Vote::of("policy", "a guard panicked"),
+                );
                 return Err(walk.end_final(ErrorCode::PipelineError, "a guard failed on this call"));
             }
         }
         if walk.signal.is_cancelled() {
             return Err(walk.abort());
         }
-        Ok(Permit { walk, tool })
+        Ok(Permit { walk, tool, class })
     }
 
     fn waited(&self) -> std::time::Duration {

@@ -24,6 +24,8 @@ pub(super) async fn review(walk: &mut Walk, draft: &mut Draft) -> Result<(), &'s
         let applied = reviewed.and_then(|decision| apply(walk, draft, layer.name(), decision));
         if let Err(error) = applied {
             tracing::error!(layer = layer.name(), error = %error, "post-execute layer failed");
+            let vote = Vote::of(layer.name(), error.0.as_str());
+            walk.decided(Stage::PostExecute, "fail", &vote);
             return Err("a review of the result failed, so it is withheld");
         }
     }

@@ -14,26 +14,35 @@ use crate::{
 #[derive(Debug)]
 pub struct Frozen {
     walk: Box<Walk>,
-    draft: Draft,
+    draft: Arc<Draft>,
     bytes: ResultBytes,
 }
 
 /// A result that is durable.
 #[derive(Debug, Clone)]
 pub struct Settled {
-    /// The one encoding.
+    /// The one encoding, shared with the event that records it.
     pub bytes: ResultBytes,
+    draft: Arc<Draft>,
+}
+
+impl Settled {
     /// Success or failure, with the whole value.
-    pub outcome: Outcome,
+    pub fn outcome(&self) -> &Outcome {
+        &self.draft.outcome
+    }
+
     /// Whether it ends the turn.
-    pub concludes_turn: bool,
+    pub fn concludes_turn(&self) -> bool {
+        self.draft.concludes_turn
+    }
 }
 
 impl Frozen {
     pub(super) fn new(walk: Walk, draft: Draft, bytes: ResultBytes) -> Self {
         Self {
             walk: Box::new(walk),
-            draft,
+            draft: Arc::new(draft),
             bytes,
         }
     }
@@ -51,12 +60,12 @@ impl Frozen {
     /// The store's.
     pub async fn settle(&self) -> Result<Option<Settled>, Error> {
         match self.walk.pipeline.journal.append(self.append()).await? {
-            Committed::Done(_) => {
+            Committed::Done(records) => {
                 self.notify();
+                let recorded = records.last().map(|event| ResultBytes(event.frame.data()));
                 Ok(Some(Settled {
-                    bytes: self.bytes.clone(),
-                    outcome: self.draft.outcome.clone(),
-                    concludes_turn: self.draft.concludes_turn,
+                    bytes: recorded.unwrap_or_else(|| self.bytes.clone()),
+                    draft: Arc::clone(&self.draft),
                 }))
             }
             Committed::Refused(_) => Ok(None),
@@ -89,12 +98,14 @@ impl Frozen {
         } = &*self.walk;
         let code = match &self.draft.outcome {
             Outcome::Success(_) => None,
-            Outcome::Failure(failure) => Some(&failure.code),
+            Outcome::Failure(failure) => Some(match &failure.code {
+                Code::Ours(code) => code.as_str(),
+                // A tool's own words are without number.
+                Code::Tool(_) => "(tool)",
+            }),
         };
         let tool = tool.as_ref().map(|tool| tool.name());
-        pipeline
-            .telemetry
-            .settled(tool, code.map(Code::as_str), &self.draft.timing);
+        pipeline.telemetry.settled(tool, code, &self.draft.timing);
         for observer in policy.observers() {
             let observe = || observer.settled(execution, &self.bytes);
             if std::panic::catch_unwind(AssertUnwindSafe(observe)).is_err() {

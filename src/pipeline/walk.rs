@@ -8,7 +8,7 @@ use crate::{
         CallState, Draft, ErrorCode, EventDraft, EventType, Execution, Failure, Outcome, Stage,
         Subject, Timing, Vote,
     },
-    policy::{Judgement, PolicySet},
+    policy::{Effect, Judgement, PolicySet},
     registry::{Cause, ExecutionHost, Signal, Tool},
 };
 
@@ -36,6 +36,11 @@ impl Walk {
             tool: self.tool.as_deref(),
             signal: &self.signal,
         }
+    }
+
+    /// Whether the stages may act outside the daemon, so that `tool/call` must be durable first.
+    pub(super) fn acts_outside(&self) -> bool {
+        self.policy.effect() == Effect::Outside || self.pipeline.is_wrapped
     }
 
     /// Keeps a decision for the record.
@@ -110,6 +115,11 @@ impl Ended {
     /// Whether the result still passes through post-execute.
     pub fn is_reviewed(&self) -> bool {
         self.0.path == Path::Reviewed
+    }
+
+    /// Whether what is left of its way may act outside the daemon.
+    pub fn acts_outside(&self) -> bool {
+        self.0.walk.acts_outside()
     }
 
     /// The way in which it has ended so far.

@@ -48,8 +48,9 @@ pub enum Effect {
 /// A negotiable layer before the lane.
 ///
 /// Layers run in the order of registration; each may look at what `next` says and tighten or
-/// overrule it. The future is never dropped: on cancellation or past the stage's deadline the
-/// signal fires and the answer is awaited, then ignored.
+/// overrule it. On cancellation or past the stage's deadline the signal fires, and the answer is
+/// awaited, then ignored. The future is dropped in one case: the layers have no effect outside,
+/// and the call turns out to repeat an earlier one.
 #[async_trait]
 pub trait PreExecute: Debug + Send + Sync {
     /// The layer's name in decisions.
@@ -113,6 +114,11 @@ pub trait Guard: Debug + Send + Sync {
 pub trait PostExecute: Debug + Send + Sync {
     /// The layer's name in decisions.
     fn name(&self) -> &str;
+
+    /// Whether reviewing has an effect outside the daemon.
+    fn effect(&self) -> Effect {
+        Effect::None
+    }
 
     /// Reviews one result. The same rules of cancellation hold as for [`PreExecute::judge`].
     async fn review(

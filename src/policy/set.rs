@@ -54,7 +54,7 @@ impl PolicySet {
         self.deadline
     }
 
-    /// Whether judging has effects outside the daemon.
+    /// Whether judging or reviewing has effects outside the daemon.
     pub fn effect(&self) -> Effect {
         self.effect
     }
@@ -83,9 +83,7 @@ impl PolicySetBuilder {
     /// Adds a pre-execute layer inside those added before.
     #[must_use]
     pub fn pre(mut self, layer: Arc<dyn PreExecute>) -> Self {
-        if layer.effect() == Effect::Outside {
-            self.set.effect = Effect::Outside;
-        }
+        self.note(layer.effect());
         self.set.pre.push(layer);
         self
     }
@@ -104,8 +102,15 @@ impl PolicySetBuilder {
     /// Adds a post-execute layer outside those added before.
     #[must_use]
     pub fn post(mut self, layer: Arc<dyn PostExecute>) -> Self {
+        self.note(layer.effect());
         self.set.post.push(layer);
         self
+    }
+
+    fn note(&mut self, effect: Effect) {
+        if effect == Effect::Outside {
+            self.set.effect = Effect::Outside;
+        }
     }
 
     /// Adds an observer.

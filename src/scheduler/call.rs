@@ -1,13 +1,13 @@
 //! A live call: what is shared between its task, those who wait for it and those who cancel it.
 
 use std::sync::{
-    Arc, OnceLock,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
-use super::{Error, lane::Lane, lock::Claimant};
+use super::{Error, lane::Lane, lock::Claimant, session::Session};
 use crate::{
     domain::{CallId, Digest, Execution, ResultBytes, SessionId, json::ObjectWriter},
     journal::{self, CallRow},
@@ -47,6 +47,61 @@ pub(super) struct CallEntry {
     nested: AtomicU64,
     /// Nested calls under way below the top-level call, shared by all of them.
     pub(super) below_root: Arc<AtomicUsize>,
+    /// Those that its body made.
+    pub(super) children: Children,
+}
+
+/// The calls that one body has under way.
+#[derive(Debug, Default)]
+pub(super) struct Children {
+    /// How many, and whether there may be more.
+    state: Mutex<(usize, bool)>,
+    quiet: Notify,
+}
+
+impl Children {
+    /// Counts one more, unless the body is at rest.
+    pub(super) fn enter(&self) -> bool {
+        let mut state = self.state();
+        let (under_way, closed) = &mut *state;
+        *under_way += usize::from(!*closed);
+        !*closed
+    }
+
+    /// Counts one less.
+    pub(super) fn leave(&self) {
+        let left = {
+            let mut state = self.state();
+            state.0 -= 1;
+            state.0
+        };
+        if left == 0 {
+            self.quiet.notify_waiters();
+        }
+    }
+
+    /// Lets no more in; whether some are under way.
+    fn close(&self) -> bool {
+        let mut state = self.state();
+        state.1 = true;
+        state.0 > 0
+    }
+
+    /// Waits until none is under way. Cancellation-safe.
+    async fn quiet(&self) {
+        loop {
+            let notified = self.quiet.notified();
+            if self.state().0 == 0 {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, (usize, bool)> {
+        // Nothing panics while it is half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl CallEntry {
@@ -74,7 +129,22 @@ impl CallEntry {
             nested_lane: OnceLock::new(),
             nested: AtomicU64::new(0),
             below_root,
+            children: Children::default(),
         })
+    }
+
+    /// Ends what the body has left running: a call is at rest when all that it called is. Waits
+    /// for it, and lets no more calls in.
+    pub(super) async fn rest_below(&self, session: &Session) {
+        if !self.children.close() {
+            return;
+        }
+        for entry in session.live() {
+            if entry.execution.parent == Some(self.execution.id) {
+                entry.cancel(Some("its caller has ended".to_owned()));
+            }
+        }
+        self.children.quiet().await;
     }
 
     /// The lane of the calls that this one makes.

@@ -10,7 +10,7 @@ const REST: Duration = Duration::from_secs(5);
 impl Scheduler {
     /// Refuses new calls from now on.
     pub fn start_draining(&self) {
-        self.0.draining.store(true, Ordering::Release);
+        self.0.draining.store(true, Ordering::SeqCst);
     }
 
     /// Waits until no call is under way: up to `patience` for calls to finish by themselves, then

@@ -233,6 +233,18 @@ fn wake(ready: Vec<Waiter>) {
 }
 
 impl Lock {
+    /// Whether it is held already.
+    pub(super) fn is_held(&mut self) -> bool {
+        if self
+            .grant
+            .as_mut()
+            .is_some_and(|grant| grant.try_recv().is_ok())
+        {
+            self.grant = None;
+        }
+        self.grant.is_none()
+    }
+
     /// Waits for the lock. Cancellation-safe: the place in the queue is kept.
     pub(super) async fn held(&mut self) {
         if let Some(grant) = &mut self.grant {
@@ -252,14 +264,6 @@ impl Drop for Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    impl Lock {
-        fn is_held(&mut self) -> bool {
-            self.grant
-                .as_mut()
-                .is_none_or(|grant| grant.try_recv().is_ok())
-        }
-    }
 
     fn execution(n: u128) -> ExecutionId {
         ExecutionId::from_uuid(uuid::Uuid::from_u128(n))

@@ -36,8 +36,8 @@ pub use session::SessionState;
 pub use submit::Accepted;
 
 use crate::{
-    domain::{AgentName, ApprovalPolicy, Clock, IdSource, SessionId},
-    journal::Journal,
+    domain::{AgentName, ApprovalPolicy, Clock, IdSource, Json, SessionId},
+    journal::{DocumentKind, Journal},
     pipeline::Pipeline,
     registry::{ExecutionTokens, ToolRegistry},
     tasks::Tasks,
@@ -89,7 +89,7 @@ struct Inner {
     live: AtomicUsize,
     /// Nested calls under way.
     nested: AtomicUsize,
-    /// Whether the store refused the last append that a call made.
+    /// Whether the last append that a call made could not be written.
     store_failing: AtomicBool,
     /// Told whenever the last of them ends.
     idle: Notify,
@@ -118,12 +118,25 @@ impl Scheduler {
 
     /// Whether the daemon is stopping.
     pub fn draining(&self) -> bool {
-        self.0.draining.load(Ordering::Acquire)
+        self.0.draining.load(Ordering::SeqCst)
     }
 
-    /// Whether the store could not write what a call had to record last.
-    pub fn store_failing(&self) -> bool {
-        self.0.store_failing.load(Ordering::Acquire)
+    /// Whether the store can be written. Where a call could not record something last, it is
+    /// tried, so that a store that has come back is noticed although nobody sends calls.
+    pub async fn store_is_writable(&self) -> bool {
+        if !self.0.store_failing.load(Ordering::Acquire) {
+            return true;
+        }
+        let store = self.0.parts.journal.store();
+        let tried = store.put_document(DocumentKind::Probe, "write", Json::Bool(true));
+        let writable = tried.await.is_ok();
+        self.note_store(writable);
+        writable
+    }
+
+    /// Keeps whether the last append of a call could be made.
+    fn note_store(&self, written: bool) {
+        self.0.store_failing.store(!written, Ordering::Release);
     }
 
     /// Calls under way that `visible` lets be seen, up to `limit`; whether there are more.
@@ -153,6 +166,6 @@ impl Scheduler {
 
     /// Top-level calls under way.
     pub fn live(&self) -> usize {
-        self.0.live.load(Ordering::Acquire)
+        self.0.live.load(Ordering::SeqCst)
     }
 }

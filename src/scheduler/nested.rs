@@ -12,7 +12,10 @@ use super::{
     submit::Descent,
 };
 use crate::{
-    domain::{CallId, EventDraft, EventType, Execution, Object, Subject},
+    domain::{
+        CallId, EventDraft, EventType, Execution, Object, Subject,
+        json::{Limits, check_object},
+    },
     journal::{Append, Committed, Interest},
     registry::{ExecutionContext, ExecutionHost, ExecutionToken, HostError, NestedResult},
 };
@@ -47,8 +50,8 @@ impl ExecutionHost for Scheduler {
                 drop(guard);
                 Ok(NestedResult {
                     execution: entry.execution.id,
-                    outcome: settled.outcome.clone(),
-                    concludes_turn: settled.concludes_turn,
+                    outcome: settled.outcome().clone(),
+                    concludes_turn: settled.concludes_turn(),
                 })
             }
             Phase::Unsettled(_) => Err(HostError::Journal),
@@ -158,6 +161,9 @@ impl Scheduler {
         name: &str,
         arguments: Object,
     ) -> Result<Arc<CallEntry>, HostError> {
+        check_object(&arguments, &Limits::default()).map_err(|error| {
+            HostError::Refused(format!("the arguments cannot be kept: {error}"))
+        })?;
         let execution = parent.execution();
         let parent_entry = self.entry_of(execution).await?;
         let session = self
@@ -172,7 +178,7 @@ impl Scheduler {
             return Err(HostError::Refused(message));
         }
         let below_root = &parent_entry.below_root;
-        let slot = self.nested_slot(below_root).ok_or(HostError::RateLimited)?;
+        let slot = self.nested_slot(&parent_entry)?;
         let ancestors = std::iter::once(execution.id)
             .chain(outer.iter().copied())
             .collect();

@@ -6,9 +6,9 @@ use super::{CallHandle, Error, Scheduler, call::Phase};
 use crate::{
     domain::{
         CallId, CallState, Json, SessionId,
-        json::{Limits, ObjectWriter},
+        json::{Limits, ObjectWriter, members},
     },
-    journal::{CallQuery, CallRow, PAGE_BYTES, Recorded},
+    journal::{self, CallQuery, CallRow, PAGE_BYTES, Recorded},
 };
 
 /// Some records of a session.
@@ -27,8 +27,9 @@ pub struct CallRecord {
     pub row: CallRow,
     /// Where it stands.
     pub state: CallState,
-    /// The data of `tool/call`.
-    pub call: Json,
+    /// The member of `tool/call` that holds the arguments, `arguments` or `raw_arguments`, and its
+    /// JSON text.
+    pub arguments: Option<(&'static str, Bytes)>,
     /// RFC 3339 time of the accept.
     pub created_at: String,
     /// … of the last start of the body.
@@ -63,10 +64,8 @@ impl CallRecord {
         w.string("session_id", row.session.as_str())
             .string("agent", row.agent.as_str())
             .string("name", &row.name);
-        for key in ["arguments", "raw_arguments"] {
-            if let Some(value) = self.call.get(key) {
-                w.json(key, value);
-            }
+        if let Some((key, text)) = &self.arguments {
+            w.raw(key, text);
         }
         w.string("digest", &row.digest.to_string())
             .string("state", self.state.as_str())
@@ -182,7 +181,7 @@ impl Scheduler {
         let sizes = [Some(&accepted), settled.as_ref()];
         let bytes = sizes.into_iter().flatten().map(|e| e.frame.len()).sum();
         let record = CallRecord {
-            call: Json::read(&accepted.frame.data(), &Limits::default()).unwrap_or_default(),
+            arguments: arguments_of(&accepted.frame.data())?,
             created_at: time_of(&accepted),
             started_at: started.as_deref().map(time_of),
             settled_at: settled.as_deref().map(time_of),
@@ -204,6 +203,23 @@ impl Scheduler {
             None => Ok(None),
         }
     }
+}
+
+/// The arguments in the data of a `tool/call`, as they stand there: whatever was accepted once is
+/// not judged again.
+fn arguments_of(data: &Bytes) -> Result<Option<(&'static str, Bytes)>, Error> {
+    let damaged = |error| {
+        Error::Store(journal::Error::Damaged {
+            what: format!("a tool/call: {error}"),
+        })
+    };
+    let found = members(data).map_err(damaged)?;
+    Ok(found.into_iter().find_map(|(name, text)| {
+        let key = ["arguments", "raw_arguments"]
+            .into_iter()
+            .find(|key| *key == name)?;
+        Some((key, data.slice_ref(text)))
+    }))
 }
 
 /// The time in an event's envelope, of which the data is not looked at.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::{
     Error, Scheduler,
     call::{CallEntry, Phase},
+    run::Pauses,
 };
 use crate::{
     domain::{Draft, ErrorCode, EventDraft, EventType, Execution, Outcome, Subject, Workspace},
-    journal::{Append, CallRow, Committed, Write},
+    journal::{self, Append, CallRow, Committed, Write},
 };
 
 /// Calls closed per append.
@@ -33,29 +34,63 @@ impl Scheduler {
                 let (write, event) = self.closing(row);
                 append.and(write, event)
             });
-            if let Committed::Done(events) = self.0.parts.journal.append(closing).await? {
-                closed += events.len();
+            match self.0.parts.journal.append(closing).await? {
+                Committed::Done(events) => closed += events.len(),
+                Committed::Refused(_) => closed += self.recover_each(&open).await?,
             }
         }
     }
 
-    /// Closes one call whose task is gone, and tells those who wait for it.
+    /// Closes calls one by one, when they cannot be closed together.
+    async fn recover_each(&self, open: &[CallRow]) -> Result<usize, Error> {
+        for row in open {
+            let (write, event) = self.closing(row);
+            let closed = self
+                .0
+                .parts
+                .journal
+                .append(Append::one(write, event))
+                .await?;
+            if let Committed::Refused(refusal) = closed {
+                let what = format!(
+                    "the open call {:?} cannot be closed: {refusal:?}",
+                    row.call_id
+                );
+                return Err(journal::Error::Damaged { what }.into());
+            }
+        }
+        Ok(open.len())
+    }
+
+    /// Closes one call whose task is gone, and tells those who wait for it. Tries again while the
+    /// store cannot write; when it is closed, the next start does it.
     pub(super) async fn close_after_fault(&self, entry: &CallEntry) {
         self.0.tokens.revoke(entry.execution.id);
+        let mut pauses = Pauses::default();
+        loop {
+            match self.try_close(entry).await {
+                Ok(()) => return entry.enter(Phase::Refused(Error::Faulted)),
+                Err(error @ journal::Error::Closed) => {
+                    return entry.enter(Phase::Unsettled(error));
+                }
+                Err(error) => entry.enter(Phase::Unsettled(error)),
+            }
+            pauses.wait().await;
+        }
+    }
+
+    async fn try_close(&self, entry: &CallEntry) -> Result<(), journal::Error> {
         let (session, call) = (&entry.execution.session, &entry.execution.call_id);
         let journal = &self.0.parts.journal;
-        let closed = match journal.store().call(session, call).await {
-            Ok(Some(row)) if row.settled.is_none() && row.execution == entry.execution.id => {
+        // An accept that is still queued is answered before this.
+        journal.append(Append::default()).await?;
+        match journal.store().call(session, call).await? {
+            Some(row) if row.settled.is_none() && row.execution == entry.execution.id => {
                 let (write, event) = self.closing(&row);
                 journal.append(Append::one(write, event)).await.map(drop)
             }
-            Ok(_) => Ok(()),
-            Err(error) => Err(error),
-        };
-        entry.enter(match closed {
-            Ok(()) => Phase::Refused(Error::Faulted),
-            Err(error) => Phase::Unsettled(error),
-        });
+            _ => Ok(()),
+        }
     }
 
     fn closing(&self, row: &CallRow) -> (Write, EventDraft) {

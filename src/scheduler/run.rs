@@ -2,11 +2,7 @@
 //!
 //! Owned by the daemon, never by a connection: HTTP handlers only wait for it.
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 
@@ -27,6 +23,23 @@ use crate::{
 const RETRY_FIRST: Duration = Duration::from_millis(50);
 /// Longest wait between two such tries.
 const RETRY_MOST: Duration = Duration::from_secs(5);
+
+/// The growing waits between tries.
+#[derive(Debug)]
+pub(super) struct Pauses(Duration);
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self(RETRY_FIRST)
+    }
+}
+
+impl Pauses {
+    pub(super) async fn wait(&mut self) {
+        tokio::time::sleep(self.0).await;
+        self.0 = (self.0 * 2).min(RETRY_MOST);
+    }
+}
 
 /// What the task works on.
 #[derive(Debug)]
@@ -62,6 +75,7 @@ impl Run {
         let driven = AssertUnwindSafe(self.drive(created, submitted)).catch_unwind();
         if driven.await.is_err() {
             tracing::error!(call_id = %entry.execution.call_id, "the task of a call panicked");
+            entry.rest_below(&session).await;
             scheduler.close_after_fault(&entry).await;
             session.leave(&entry);
         }
@@ -71,9 +85,9 @@ impl Run {
     async fn drive(self, created: Result<Created, Ended>, submitted: Submitting) {
         if let Some((frozen, held)) = self.accepted(created, submitted).await {
             self.settle(&frozen).await;
+            self.scheduler.0.tokens.revoke(self.entry.execution.id);
             held.release();
         }
-        self.scheduler.0.tokens.revoke(self.entry.execution.id);
         self.session.leave(&self.entry);
     }
 
@@ -92,7 +106,11 @@ impl Run {
                 return None;
             }
         };
-        if self.scheduler.0.parts.pipeline.judges_outside() {
+        let acts_outside = match &created {
+            Ok(created) => created.acts_outside(),
+            Err(ended) => ended.acts_outside(),
+        };
+        if acts_outside {
             return match self.decide(commit.await) {
                 Ok(()) => Some(self.walk(created).await),
                 Err(NotAccepted) => None,
@@ -116,10 +134,7 @@ impl Run {
 
     /// Tells those who wait what became of the accept.
     fn decide(&self, accept: Result<Committed, journal::Error>) -> Result<(), NotAccepted> {
-        self.scheduler
-            .0
-            .store_failing
-            .store(accept.is_err(), Ordering::Release);
+        self.scheduler.note_store(accept.is_ok());
         let phase = match accept {
             Ok(Committed::Done(_)) => {
                 self.entry.enter(Phase::Accepted);
@@ -142,7 +157,9 @@ impl Run {
     /// The stages, and what is held until the result is durable.
     async fn walk(&self, created: Result<Created, Ended>) -> (Frozen, Held) {
         let mut held = Held::default();
-        let frozen = match Box::pin(self.stages(created, &mut held)).await {
+        let staged = Box::pin(self.stages(created, &mut held)).await;
+        self.entry.rest_below(&self.session).await;
+        let frozen = match staged {
             Ok(dispatched) => dispatched.finish().await,
             Err(ended) => ended.finish().await,
         };
@@ -193,6 +210,10 @@ impl Run {
         let Ok(mut lock) = claim else {
             return Err(judged.deadlocked());
         };
+        if lock.is_held() {
+            return Ok((judged, Some(lock)));
+        }
+        judged.queued();
         let held = tokio::select! {
             biased;
             () = judged.signal().cancelled() => false,
@@ -208,12 +229,13 @@ impl Run {
     /// Makes the result durable, then shows it. While the store cannot write, callers are told so
     /// and the append is tried again; when the store is closed, recovery closes the call.
     async fn settle(&self, frozen: &Frozen) {
-        let mut pause = RETRY_FIRST;
+        let mut pauses = Pauses::default();
         let parts = &self.scheduler.0.parts;
         loop {
             let queued = parts.clock.monotonic();
             match frozen.settle().await {
                 Ok(Some(settled)) => {
+                    self.scheduler.note_store(true);
                     parts
                         .telemetry
                         .appended(parts.clock.monotonic().since(queued));
@@ -231,9 +253,9 @@ impl Run {
                 Err(error) => {
                     tracing::error!(error = %error, call_id = %self.entry.execution.call_id,
                         "a result could not be recorded; trying again");
+                    self.scheduler.note_store(false);
                     self.entry.enter(Phase::Unsettled(error));
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(RETRY_MOST);
+                    pauses.wait().await;
                 }
             }
         }

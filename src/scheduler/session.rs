@@ -144,7 +144,8 @@ impl Session {
         }
     }
 
-    fn is_idle(&self) -> bool {
+    /// Whether no call is under way.
+    pub(super) fn is_idle(&self) -> bool {
         self.calls().is_empty()
     }
 }

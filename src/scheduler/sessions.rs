@@ -174,12 +174,18 @@ impl Scheduler {
         if session.row.load().ended_at.is_some() {
             return Err(Error::SessionEnded);
         }
-        session.close();
-        for entry in session.live() {
-            entry.cancel(Some("the session was ended".to_owned()));
-        }
-        session.quiet().await;
-        let _turn = session.turn.acquire().await;
+        let _turn = loop {
+            session.close();
+            for entry in session.live() {
+                entry.cancel(Some("the session was ended".to_owned()));
+            }
+            session.quiet().await;
+            let turn = session.turn.acquire().await;
+            // Another end that failed may have opened it again.
+            if session.is_closed() && session.is_idle() {
+                break turn;
+            }
+        };
         let mut row = SessionRow::clone(&session.row.load());
         if row.ended_at.is_some() {
             // Ended while this one waited, by another that was asked.

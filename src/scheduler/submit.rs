@@ -1,6 +1,7 @@
 //! Accept: deduplicate, freeze, record `tool/call`, start the execution's task.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::{
         Arc,
@@ -11,19 +12,17 @@ use std::{
 use futures_util::FutureExt as _;
 
 use super::{
-    CallHandle, CallRequest, Error, Scheduler,
+    CallHandle, CallRequest, Error, Inner, Scheduler,
     call::{CallEntry, Identity, Phase},
     request::FrozenArguments,
     run::Run,
     session::{Joined, Session},
 };
 use crate::{
-    domain::{
-        CallId, EventDraft, EventType, Execution, ExecutionId, Json, Object, ResultBytes, Subject,
-    },
+    domain::{CallId, EventDraft, EventType, Execution, ExecutionId, Json, ResultBytes, Subject},
     journal::{self, Append, CallRow, Commit, Write},
     pipeline::{Incoming, Progress},
-    registry::Signal,
+    registry::{HostError, Signal},
     tasks::{HEAVY, in_place},
 };
 
@@ -97,9 +96,7 @@ impl Scheduler {
             &descent,
         );
         let entry = self.entry(&session, execution, (request.turn, request.step), &descent);
-        let Some(slot) = self.slot() else {
-            return Err(Error::Overloaded);
-        };
+        let slot = self.slot()?;
         match session.join(&entry) {
             Joined::First => {}
             Joined::Other(other) => return self.joined(&other, Identity::of_entry(&entry)).await,
@@ -243,7 +240,8 @@ impl Scheduler {
         )
     }
 
-    /// Starts the task of a call that has joined its session. From here on it ends in one result.
+    /// Starts the task of a call that has joined its session. It ends in one result, or, should
+    /// its create stage panic, which would be a fault of ours, unrecorded.
     pub(super) fn start(
         &self,
         session: &Arc<Session>,
@@ -262,7 +260,7 @@ impl Scheduler {
             host: Arc::new(self.clone()),
             progress: Arc::clone(&entry.progress),
         };
-        let (created, append) = in_place(arguments.is_heavy(), || {
+        let begin = AssertUnwindSafe(|| {
             let created = self.0.parts.pipeline.create(incoming);
             let view = created
                 .as_ref()
@@ -271,6 +269,12 @@ impl Scheduler {
             let append = accept(entry, arguments, view.as_ref());
             (created, append)
         });
+        let begun = in_place(arguments.is_heavy(), || catch_unwind(begin));
+        let Ok((created, append)) = begun else {
+            tracing::error!(call_id = %entry.execution.call_id, "a call could not be created");
+            entry.enter(Phase::Refused(Error::Faulted));
+            return session.leave(entry);
+        };
         // Queued here and not by the task, so that calls are accepted in the order in which they
         // were submitted; only when the queue is full does the task wait for its place.
         let journal = self.0.parts.journal.clone();
@@ -294,21 +298,48 @@ impl Scheduler {
         }
     }
 
-    /// A place among the top-level calls under way, if there is one.
-    fn slot(&self) -> Option<Slot> {
-        taken(&self.0.live, self.0.parts.settings.max_calls).then(|| Slot::TopLevel(self.clone()))
+    /// A place among the top-level calls under way, while the daemon takes calls.
+    fn slot(&self) -> Result<Slot, Error> {
+        if !taken(&self.0.live, self.0.parts.settings.max_calls) {
+            return Err(Error::Overloaded);
+        }
+        let slot = Slot {
+            scheduler: self.clone(),
+            nested: None,
+        };
+        // Looked at once it is counted: a drain that has not seen it has said so before.
+        if self.draining() {
+            return Err(Error::Draining);
+        }
+        Ok(slot)
     }
 
-    /// A place among the nested calls under way, if there is one.
-    pub(super) fn nested_slot(&self, below_root: &Arc<AtomicUsize>) -> Option<Slot> {
-        if !taken(below_root, MAX_BELOW_ROOT) {
-            return None;
+    /// A place among the nested calls under way.
+    ///
+    /// # Errors
+    /// [`HostError::Settled`] when the body of the parent is at rest, [`HostError::RateLimited`]
+    /// when there is no place.
+    pub(super) fn nested_slot(&self, parent: &Arc<CallEntry>) -> Result<Slot, HostError> {
+        if !parent.children.enter() {
+            return Err(HostError::Settled);
         }
-        if !taken(&self.0.nested, MAX_NESTED) {
-            below_root.fetch_sub(1, Ordering::AcqRel);
-            return None;
+        // From here on dropping it gives back whatever was counted.
+        let mut slot = Slot {
+            scheduler: self.clone(),
+            nested: Some((Arc::clone(parent), 0)),
+        };
+        for (count, most) in [
+            (&*parent.below_root, MAX_BELOW_ROOT),
+            (&self.0.nested, MAX_NESTED),
+        ] {
+            if !taken(count, most) {
+                return Err(HostError::RateLimited);
+            }
+            if let Some((_, counted)) = &mut slot.nested {
+                *counted += 1;
+            }
         }
-        Some(Slot::Nested(self.clone(), Arc::clone(below_root)))
+        Ok(slot)
     }
 }
 
@@ -320,24 +351,26 @@ enum Submission {
 
 /// A place among the calls under way; dropping it gives it back.
 #[derive(Debug)]
-pub(super) enum Slot {
-    /// Among the top-level ones.
-    TopLevel(Scheduler),
-    /// Among the nested ones, of the daemon and of one top-level call.
-    Nested(Scheduler, Arc<AtomicUsize>),
+pub(super) struct Slot {
+    scheduler: Scheduler,
+    /// The parent of a nested call, and in how many of the two counters of those it is.
+    nested: Option<(Arc<CallEntry>, usize)>,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        match self {
-            Self::TopLevel(scheduler) => {
-                if scheduler.0.live.fetch_sub(1, Ordering::AcqRel) == 1 {
-                    scheduler.0.idle.notify_waiters();
+        let Inner { live, nested, .. } = &*self.scheduler.0;
+        match &self.nested {
+            None => {
+                if live.fetch_sub(1, Ordering::SeqCst) == 1 {
+                    self.scheduler.0.idle.notify_waiters();
                 }
             }
-            Self::Nested(scheduler, below_root) => {
-                below_root.fetch_sub(1, Ordering::AcqRel);
-                scheduler.0.nested.fetch_sub(1, Ordering::AcqRel);
+            Some((parent, counted)) => {
+                for counter in [&*parent.below_root, nested].iter().take(*counted) {
+                    counter.fetch_sub(1, Ordering::SeqCst);
+                }
+                parent.children.leave();
             }
         }
     }
@@ -347,7 +380,7 @@ impl Drop for Slot {
 fn taken(count: &AtomicUsize, max: usize) -> bool {
     let more = |live| (live < max).then_some(live + 1);
     count
-        .fetch_update(Ordering::AcqRel, Ordering::Acquire, more)
+        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
         .is_ok()
 }
 
@@ -374,7 +407,7 @@ fn accept(entry: &CallEntry, arguments: &FrozenArguments, view: Option<&Json>) -
     let event = EventDraft::new(EventType::ToolCall, subject, |w| {
         w.string("name", &execution.name);
         match &arguments.unreadable {
-            None => w.object("arguments", arguments_of(execution)),
+            None => w.object("arguments", &execution.arguments),
             Some((_, text)) => w.string("raw_arguments", text),
         };
         w.string("digest", &execution.digest.to_string());
@@ -388,8 +421,4 @@ fn accept(entry: &CallEntry, arguments: &FrozenArguments, view: Option<&Json>) -
         }
     });
     Append::one(Write::AcceptCall(Box::new(row)), event)
-}
-
-fn arguments_of(execution: &Execution) -> &Object {
-    &execution.arguments
 }

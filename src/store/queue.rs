@@ -229,23 +229,30 @@ enum Failed {
 
 /// Commits a group; when it cannot be committed as a whole, each of its works alone, so that one
 /// too many does not fail the others.
-fn commit(group: &mut Group<'_>, backend: &mut impl Backend, publish: &dyn Publish) {
+/// Whether anything can be written at all is the answer.
+fn commit(group: &mut Group<'_>, backend: &mut impl Backend, publish: &dyn Publish) -> bool {
     let attempted = group.attempt(backend);
     let works = std::mem::take(&mut group.works);
-    let (cause, retry) = match attempted {
-        Ok(outcomes) => return deliver(works, outcomes, publish),
-        Err(Failed::NotBegun(cause)) => (cause, false),
-        Err(Failed::Undone(cause)) => (cause, works.len() > 1),
+    let (cause, began, retry) = match attempted {
+        Ok(outcomes) => {
+            deliver(works, outcomes, publish);
+            return true;
+        }
+        Err(Failed::NotBegun(cause)) => (cause, false, false),
+        Err(Failed::Undone(cause)) => (cause, true, works.len() > 1),
     };
     tracing::warn!(error = ?cause, works = works.len(), retry, "commit group failed");
+    let mut writable = retry;
     for work in works {
-        if retry {
+        // Once nothing can be begun, each of the others would only wait as long for the same.
+        if writable {
             let mut alone = Group::new(None, Request::Write(work));
-            commit(&mut alone, backend, publish);
+            writable = commit(&mut alone, backend, publish);
         } else {
             work.refuse(&cause);
         }
     }
+    began
 }
 
 /// Shows what a group recorded, then answers everybody; nobody need be waiting for it.

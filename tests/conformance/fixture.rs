@@ -108,23 +108,29 @@ impl Bed {
         let path = home
             .as_ref()
             .map_or_else(PathBuf::new, |home| home.path().join("j.db"));
-        let mut bed = Self::open(kind, &path, limits);
+        let mut bed = Self::open(kind, &path, limits, 0);
         bed.home = home;
         bed
     }
 
     /// A `process` store on a file that outlives the bed.
     pub(crate) fn at(path: &Path) -> Self {
-        Self::open(Kind::Process, path, WIDE)
+        Self::at_time(path, 0)
     }
 
-    fn open(kind: Kind, path: &Path, limits: TailLimits) -> Self {
+    /// The same, opened at a time in microseconds.
+    pub(crate) fn at_time(path: &Path, micros: u64) -> Self {
+        Self::open(Kind::Process, path, WIDE, micros)
+    }
+
+    fn open(kind: Kind, path: &Path, limits: TailLimits, micros: u64) -> Self {
         let tail = Tail::new(limits);
         let shown = Arc::new(Shown {
             events: Mutex::default(),
             tail: tail.clone(),
         });
         let wall = Arc::new(Wall::default());
+        wall.set(micros);
         let (publish, clock): (Arc<dyn Publish>, Arc<dyn Clock>) = (shown.clone(), wall.clone());
         let sqlite = |durability, publish, clock| -> Arc<dyn Store> {
             Arc::new(SqliteStore::open(path, durability, publish, clock, &SystemIds).unwrap())

@@ -215,6 +215,41 @@ fn cancelling_the_parent_cancels_its_nested_calls_and_each_has_one_result() {
 }
 
 #[test]
+fn a_parent_that_leaves_its_nested_call_behind_settles_and_frees_its_lane_only_after_it() {
+    story(async {
+        let daemon = Daemon::start();
+        let agent = daemon.agent();
+        let session = agent.session().await;
+        let path = format!("/v1/sessions/{session}");
+        let mut stream = agent.stream(&format!("{path}/events")).await;
+        let leaves = r#"{"name":"gate","arguments":{"name":"k","stubborn":true},"hasty":true}"#;
+        agent.start(&session, "p", "nest", leaves).await;
+        for _ in 0..2 {
+            stream.until("tool/started").await;
+        }
+        let exclusive = r#"{"n":1}"#;
+        agent.start(&session, "next", "counter", exclusive).await;
+        let cancel = format!("{path}/calls/p/cancel");
+        let record = agent.post(&cancel, "{}").await.expect(200).json();
+        assert_eq!(record["state"], "running");
+        let waited = format!("{path}/calls/p?wait=1");
+        let record = agent.get(&waited).await.expect(200).json();
+        assert_eq!(record["state"], "running", "what it called still runs");
+        assert_eq!(daemon.counted(), 0, "and its lane is not free");
+
+        let other = agent.session().await;
+        let open = r#"{"name":"k"}"#;
+        agent.call(&other, "o", "open_gate", open).await.expect(200);
+        let mut settled = Vec::new();
+        for _ in 0..3 {
+            settled.push(stream.until("tool/result").await.call_id());
+        }
+        assert_eq!(settled, ["p:call:1", "p", "next"]);
+        assert_eq!(daemon.counted(), 1);
+    });
+}
+
+#[test]
 fn a_body_that_ignores_cancellation_is_waited_for_and_its_success_becomes_aborted() {
     story(async {
         let daemon = Daemon::start();

@@ -59,6 +59,20 @@ pub(super) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Json, EncodeErr
     })
 }
 
+/// [`Json::check`] for an object that is not wrapped in a [`Json`].
+pub fn check_object(members: &Object, limits: &Limits) -> Result<(), EncodeError> {
+    check_members(members, limits.max_depth.min(Limits::DEEPEST))
+}
+
+fn check_members(members: &Object, levels: usize) -> Result<(), EncodeError> {
+    let left = levels.checked_sub(1).ok_or_else(EncodeError::too_deep)?;
+    members.iter().try_for_each(|(name, member)| {
+        check_name(name)
+            .and_then(|()| check(member, left))
+            .map_err(|error| error.within(name))
+    })
+}
+
 /// Checks depth and names. Recurses no deeper than `levels`.
 pub(super) fn check(value: &Json, levels: usize) -> Result<(), EncodeError> {
     match value {
@@ -72,14 +86,7 @@ pub(super) fn check(value: &Json, levels: usize) -> Result<(), EncodeError> {
                     check(element, left).map_err(|error| error.within(&index.to_string()))
                 })
         }
-        Json::Object(members) => {
-            let left = levels.checked_sub(1).ok_or_else(EncodeError::too_deep)?;
-            members.iter().try_for_each(|(name, member)| {
-                check_name(name)
-                    .and_then(|()| check(member, left))
-                    .map_err(|error| error.within(name))
-            })
-        }
+        Json::Object(members) => check_members(members, levels),
     }
 }
 

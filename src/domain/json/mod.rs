@@ -31,7 +31,7 @@ use serde::de::DeserializeOwned;
 pub use convert::{object, object_to_value};
 pub use decode::{DecodeError, decode_object};
 pub use digest::{Digest, DigestError};
-pub use encode::EncodeError;
+pub use encode::{EncodeError, check_object};
 pub use error::{Position, ReadError, ReadErrorKind};
 pub use members::members;
 pub use number::{NotFinite, Number};

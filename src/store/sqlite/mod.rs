@@ -59,8 +59,8 @@ impl SqliteStore {
     /// there. Commits are shown to `publish`. Blocks while the file is read.
     ///
     /// `Process` survives the daemon's death, and of a loss of power everything but the newest
-    /// records; `Power` syncs every commit group. Ids go on where a clean stop left them, and skip
-    /// 2³² ahead after any other, so that none is used twice.
+    /// records; `Power` syncs every commit group. Every start skips at least 2³² ids ahead, and
+    /// further the older the log is, so that none is used twice, whatever copy of the file it is.
     ///
     /// # Errors
     /// As [`OpenError`] tells.
@@ -71,7 +71,7 @@ impl SqliteStore {
         clock: Arc<dyn Clock>,
         ids: &dyn IdSource,
     ) -> Result<Self, OpenError> {
-        let opened = open::open(path, durability, ids)?;
+        let opened = open::open(path, durability, ids, clock.now())?;
         let log_id = opened.log_id;
         let checkpoints = Checkpoints::start(open::connect(path, durability)?)?;
         let (readers, reading) = Readers::start(path, durability)?;
@@ -90,16 +90,15 @@ impl SqliteStore {
                 Ok(mut writer) => {
                     drop(ready.send(Ok(())));
                     let answer = serve(&mut receiver, &mut writer, &*publish, &*time);
-                    let (next_id, checkpoints) = writer.finish();
-                    checkpoints.stop();
-                    answer.map(|answer| (answer, next_id))
+                    writer.finish().stop();
+                    answer
                 }
             };
             reading.into_iter().for_each(join);
-            let Some((answer, next_id)) = closing else {
+            let Some(answer) = closing else {
                 return;
             };
-            let closed = close(connection, next_id);
+            let closed = close(connection);
             drop(lock);
             drop(answer.send(closed));
         };
@@ -137,8 +136,8 @@ fn join(thread: JoinHandle<()>) {
 }
 
 /// The clean end of the file.
-fn close(connection: Connection, next_id: u64) -> Result<(), Error> {
-    let marked = open::finish(&connection, next_id);
+fn close(connection: Connection) -> Result<(), Error> {
+    let marked = open::finish(&connection);
     let closed = connection.close().map_err(|(_, error)| error);
     marked
         .and(closed)

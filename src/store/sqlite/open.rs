@@ -20,7 +20,7 @@ use crate::{
     config::Durability,
     domain::{IdSource, Timestamp},
     store::{
-        counters::{Counters, SKIP},
+        counters::{Counters, first_id},
         error::Error,
     },
 };
@@ -46,14 +46,15 @@ pub(super) fn open(
     path: &Path,
     durability: Durability,
     ids: &dyn IdSource,
+    now: Timestamp,
 ) -> Result<Opened, Error> {
     make_directory(path)?;
     let lock = lock(path)?;
     make_file(path)?;
     let connection = connect(path, durability)?;
     migrate(&connection, path)?;
-    let (log_id, counters) =
-        begin(&connection, durability, ids).map_err(|e| fault(path, "reading the journal", e))?;
+    let (log_id, counters) = begin(&connection, durability, ids, now)
+        .map_err(|e| fault(path, "reading the journal", e))?;
     // whatever happens to the log from here on, the main file knows schema and identity
     checkpoint(&connection, CheckpointMode::PASSIVE);
     Ok(Opened {
@@ -96,14 +97,12 @@ fn synchronous(durability: Durability) -> &'static str {
     }
 }
 
-/// Marks the stop as clean: the next start goes on with `next_id`. Then folds the log into the
-/// file.
+/// Folds the log into the file, synced.
 ///
 /// # Errors
-/// As the database's; the stop is then an unclean one.
-pub(super) fn finish(connection: &Connection, next_id: u64) -> rusqlite::Result<()> {
+/// As the database's.
+pub(super) fn finish(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA synchronous = FULL")?;
-    set(connection, "clean_stop", super::rows::sql_id(next_id))?;
     checkpoint(connection, CheckpointMode::TRUNCATE);
     Ok(())
 }
@@ -120,6 +119,7 @@ fn begin(
     connection: &Connection,
     durability: Durability,
     ids: &dyn IdSource,
+    now: Timestamp,
 ) -> rusqlite::Result<(Uuid, Counters)> {
     let known: Option<[u8; 16]> = get(connection, "log_id")?;
     let log_id = known.map_or_else(|| ids.uuid(), Uuid::from_bytes);
@@ -139,16 +139,16 @@ fn begin(
     let floor = get::<i64>(connection, "first_id")?
         .unwrap_or(0)
         .cast_unsigned();
-    let clean = get::<i64>(connection, "clean_stop")?.map(i64::cast_unsigned);
-    let next = match clean {
-        Some(next) => next.max(newest + 1),
-        None if known.is_some() => newest.max(floor).saturating_add(SKIP),
+    let born = get::<i64>(connection, "born")?
+        .map_or(now, |micros| Timestamp::from_micros(micros.cast_unsigned()));
+    let next = match known {
+        Some(_) => first_id(newest.max(floor), born, now),
         None => 1,
     };
     connection.execute_batch("PRAGMA synchronous = FULL; BEGIN IMMEDIATE")?;
     set(connection, "log_id", log_id.as_bytes())?;
     set(connection, "first_id", super::rows::sql_id(next))?;
-    connection.execute("DELETE FROM meta WHERE key = 'clean_stop'", [])?;
+    set(connection, "born", super::rows::sql_id(born.as_micros()))?;
     connection.execute_batch("COMMIT")?;
     connection.pragma_update(None, "synchronous", synchronous(durability))?;
     Ok((log_id, Counters::new(next, Timestamp::from_micros(time))))

@@ -143,9 +143,9 @@ impl<'c> Writer<'c> {
         })
     }
 
-    /// The id that would come next, and the checkpointer, at the writer's end.
-    pub(super) fn finish(self) -> (u64, Checkpoints) {
-        (self.ledger.counters.peek(), self.checkpoints)
+    /// The checkpointer, at the writer's end.
+    pub(super) fn finish(self) -> Checkpoints {
+        self.checkpoints
     }
 
     /// Writes the steps in order until one is refused.
