@@ -31,7 +31,7 @@ use crate::{
 
 /// How long connections may take to write what they hold once all calls have their results: what
 /// is left of the drain, within these.
-const LAST_WORDS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(5);
+const LAST_WORDS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(2);
 
 /// A daemon to be started: a configuration, and what an embedder adds to it or puts in its place.
 #[derive(Debug)]
@@ -107,10 +107,24 @@ impl Builder {
     /// # Errors
     /// What could not be started, and why. Nothing is left running.
     pub async fn start(mut self) -> anyhow::Result<Daemon> {
+        tokens::prepare(&mut self.config)?;
+        let listener = self.bind()?;
+        let journal = self.journal()?;
+        let started = self.start_on(listener, journal.clone()).await;
+        if started.is_err() {
+            // The first error is the one to tell; what is recorded is kept either way.
+            drop(journal.store().close().await);
+        }
+        started
+    }
+
+    async fn start_on(
+        mut self,
+        listener: tokio::net::TcpListener,
+        journal: Journal,
+    ) -> anyhow::Result<Daemon> {
         let tasks = Tasks::new();
         let telemetry = Telemetry::new();
-        tokens::prepare(&mut self.config)?;
-        let journal = self.journal()?;
         let registry = self.registry(&tasks).await?;
         let configured = self.config.agents.iter().map(|agent| agent.name.clone());
         let configured = configured.collect();
@@ -126,7 +140,6 @@ impl Builder {
         if closed > 0 {
             tracing::warn!(calls = closed, "calls of an earlier daemon were closed");
         }
-        let listener = self.bind()?;
         let (config, clock) = (self.config, self.clock);
         let state = HttpState::new(http::Parts {
             server: config.server.clone(),
@@ -140,11 +153,12 @@ impl Builder {
             clock: Arc::clone(&clock),
             about: About::new(&journal),
         });
+        // Last of what can fail; whoever reads it early waits in the listener's backlog.
+        if let Some(file) = &config.server.address_file {
+            write_address(file, listener.local_addr()?)?;
+        }
         let serving = Serving::start(listener, &state).context("serving")?;
         let address = serving.address();
-        if let Some(file) = &config.server.address_file {
-            write_address(file, address)?;
-        }
         Ok(Daemon {
             address,
             drain: config.server.drain,
@@ -176,16 +190,32 @@ impl Builder {
         let (settings, owned) = (workspace(&self.config), tasks.clone());
         let shipped = tasks.blocking(move || shipped(&settings, &owned)).await??;
         registry.register_all(&AgentName::global(), &shipped)?;
-        for (scope, tool) in self.tools.iter().filter(|(scope, _)| scope.is_global()) {
-            registry.register(scope, Arc::clone(tool))?;
+        self.register_own(&registry, &AgentName::global())?;
+        let default = AgentName::default_agent();
+        let is_declared = self.config.agents.iter().any(|agent| agent.name == default);
+        if !is_declared {
+            self.register_own(&registry, &default)?;
         }
         for agent in &self.config.agents {
             registry.put_agent(declared(agent))?;
-            for (_, tool) in self.tools.iter().filter(|(scope, _)| *scope == agent.name) {
-                registry.register(&agent.name, Arc::clone(tool))?;
-            }
+            self.register_own(&registry, &agent.name)?;
+        }
+        for (scope, tool) in &self.tools {
+            let name = tool.name();
+            anyhow::ensure!(
+                scope.is_global() || registry.agent(scope).is_some(),
+                "the tool {name} was given to the agent {scope}, which is not configured"
+            );
         }
         Ok(registry)
+    }
+
+    /// Registers the embedder's tools of one scope.
+    fn register_own(&self, registry: &ToolRegistry, scope: &AgentName) -> anyhow::Result<()> {
+        for (_, tool) in self.tools.iter().filter(|(own, _)| own == scope) {
+            registry.register(scope, Arc::clone(tool))?;
+        }
+        Ok(())
     }
 
     fn scheduler(
@@ -336,6 +366,8 @@ impl Daemon {
         if at_rest.is_err() {
             tracing::error!("work was left behind that did not come to rest");
         }
+        // Some may have come to rest meanwhile.
+        let left = self.scheduler.live();
         self.journal
             .store()
             .close()

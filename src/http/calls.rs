@@ -29,7 +29,7 @@ use super::{
 use crate::{
     domain::{AgentName, CallId, CallState, OnDisconnect, ResultBytes, SessionId},
     journal::{CallQuery, Nested, SessionRow},
-    scheduler::{Accepted, CallHandle, CallRecord, CallRequest, Error, NewSession},
+    scheduler::{Accepted, CallHandle, CallRecord, CallRequest, Error, NewSession, Reserved},
 };
 
 /// Told when the same call had been submitted before.
@@ -63,7 +63,7 @@ pub(crate) async fn submit(state: HttpState, request: Admitted) -> Result<Respon
     let mut members = request.members()?;
     let arguments = members.take_raw("arguments");
     let body: SubmitRequest = members.decode()?;
-    run(&state, &request, &row.id, body, arguments).await
+    run(&state, &request, &row.id, body, arguments, None).await
 }
 
 /// `POST /v1/calls`
@@ -73,11 +73,17 @@ pub(crate) async fn one_shot(state: HttpState, request: Admitted) -> Result<Resp
     let agent: Option<AgentName> = members.take("agent")?;
     let session: Option<SessionId> = members.take("session_id")?;
     let body: SubmitRequest = members.decode()?;
-    let row = match &session {
-        Some(session) => sessions::named(&state, &request, session, agent.as_ref()).await?,
-        None => fresh_session(&state, &request, agent).await?,
+    let (row, place) = match &session {
+        Some(session) => {
+            let row = sessions::named(&state, &request, session, agent.as_ref()).await?;
+            (row, None)
+        }
+        None => {
+            let place = state.scheduler.reserve()?;
+            (fresh_session(&state, &request, agent).await?, Some(place))
+        }
     };
-    run(&state, &request, &row.id, body, arguments).await
+    run(&state, &request, &row.id, body, arguments, place).await
 }
 
 async fn fresh_session(
@@ -109,6 +115,7 @@ async fn run(
     session: &SessionId,
     body: SubmitRequest,
     arguments: Option<Bytes>,
+    place: Option<Reserved>,
 ) -> Result<Response, Problem> {
     let call = CallRequest {
         session: session.clone(),
@@ -118,6 +125,8 @@ async fn run(
         turn: body.turn,
         step: body.step,
         principal: request.caller()?.principal(),
+        tied: body.on_disconnect == OnDisconnect::Cancel,
+        place,
     };
     let peer = match body.on_disconnect {
         OnDisconnect::Cancel => Some(request.peer().cloned()),

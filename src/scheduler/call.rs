@@ -194,6 +194,34 @@ impl CallEntry {
     }
 }
 
+/// Cancels a call whose caller goes away.
+pub(super) struct CancelOnDrop {
+    entry: Option<Arc<CallEntry>>,
+    why: &'static str,
+}
+
+impl CancelOnDrop {
+    pub(super) fn of(entry: &Arc<CallEntry>, why: &'static str) -> Self {
+        Self {
+            entry: Some(Arc::clone(entry)),
+            why,
+        }
+    }
+
+    /// The caller no longer minds.
+    pub(super) fn let_go(&mut self) {
+        self.entry = None;
+    }
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(entry) = &self.entry {
+            entry.cancel(Some(self.why.to_owned()));
+        }
+    }
+}
+
 /// What identifies a repetition as the same call (proto-docs/lifecycle.md).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Identity<'a> {

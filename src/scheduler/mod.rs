@@ -31,7 +31,7 @@ use tokio::sync::Notify;
 pub use call::{CallHandle, CallSummary};
 pub use error::Error;
 pub use record::{CallRecord, RecordPage};
-pub use request::{CallRequest, NewSession};
+pub use request::{CallRequest, NewSession, Reserved};
 pub use session::SessionState;
 pub use submit::Accepted;
 

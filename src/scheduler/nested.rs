@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{
     Scheduler,
-    call::{CallEntry, Phase},
+    call::{CallEntry, CancelOnDrop, Phase},
     request::FrozenArguments,
     session::Joined,
     submit::Descent,
@@ -25,15 +25,6 @@ const MAX_DEPTH: usize = 16;
 /// Most nested calls of one execution.
 const MAX_NESTED: u64 = 10_000;
 
-/// Cancels a nested call whose caller has gone away.
-struct CancelOnDrop(Arc<CallEntry>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel(Some("its caller went away".to_owned()));
-    }
-}
-
 #[async_trait]
 impl ExecutionHost for Scheduler {
     async fn call(
@@ -43,17 +34,14 @@ impl ExecutionHost for Scheduler {
         arguments: Object,
     ) -> Result<NestedResult, HostError> {
         let entry = self.start_nested(parent, name, arguments).await?;
-        let guard = CancelOnDrop(Arc::clone(&entry));
-        let ended = entry.ended().await;
-        match ended {
-            Phase::Settled(settled) => {
-                drop(guard);
-                Ok(NestedResult {
-                    execution: entry.execution.id,
-                    outcome: settled.outcome().clone(),
-                    concludes_turn: settled.concludes_turn(),
-                })
-            }
+        // Kept to the end: to cancel what has ended changes nothing.
+        let _tie = CancelOnDrop::of(&entry, "its caller went away");
+        match entry.ended().await {
+            Phase::Settled(settled) => Ok(NestedResult {
+                execution: entry.execution.id,
+                outcome: settled.outcome().clone(),
+                concludes_turn: settled.concludes_turn(),
+            }),
             Phase::Unsettled(_) => Err(HostError::Journal),
             Phase::Refused(error) => Err(HostError::Refused(error.to_string())),
             Phase::Taken(_) | Phase::Pending | Phase::Accepted => Err(HostError::Refused(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::submit::Slot;
 use crate::{
     domain::{
         AgentName, ApprovalPolicy, CallId, Digest, Json, Object, SessionId,
@@ -30,7 +31,7 @@ pub struct NewSession {
 }
 
 /// A call to submit.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct CallRequest {
     /// Its session.
     pub session: SessionId,
@@ -46,7 +47,15 @@ pub struct CallRequest {
     pub step: Option<u64>,
     /// Who submits it.
     pub principal: Arc<str>,
+    /// Whether the call is cancelled when its submission is dropped before it is answered.
+    pub tied: bool,
+    /// Its place among the calls under way, where it was reserved.
+    pub place: Option<Reserved>,
 }
+
+/// A place among the calls under way, taken before the call is there; dropping it gives it back.
+#[derive(Debug)]
+pub struct Reserved(pub(super) Slot);
 
 /// A call's arguments, frozen: read losslessly, or kept as they came with the reason.
 #[derive(Debug, Clone)]

@@ -12,8 +12,8 @@ use std::{
 use futures_util::FutureExt as _;
 
 use super::{
-    CallHandle, CallRequest, Error, Inner, Scheduler,
-    call::{CallEntry, Identity, Phase},
+    CallHandle, CallRequest, Error, Inner, Reserved, Scheduler,
+    call::{CallEntry, CancelOnDrop, Identity, Phase},
     request::FrozenArguments,
     run::Run,
     session::{Joined, Session},
@@ -60,6 +60,8 @@ impl Scheduler {
     /// # Errors
     /// Nothing is recorded on any of them: [`Error::UnknownSession`], [`Error::SessionEnded`],
     /// [`Error::CallIdConflict`], [`Error::Overloaded`], [`Error::Draining`], [`Error::Store`].
+    ///
+    /// Dropping the future leaves the call to the daemon, unless the request is tied.
     pub async fn submit(&self, request: CallRequest) -> Result<Accepted, Error> {
         if self.draining() {
             return Err(Error::Draining);
@@ -96,16 +98,34 @@ impl Scheduler {
             &descent,
         );
         let entry = self.entry(&session, execution, (request.turn, request.step), &descent);
-        let slot = self.slot()?;
+        let slot = match request.place {
+            Some(Reserved(slot)) => slot,
+            None => self.slot()?,
+        };
         match session.join(&entry) {
             Joined::First => {}
             Joined::Other(other) => return self.joined(&other, Identity::of_entry(&entry)).await,
             Joined::Ending => return self.recorded(&entry).await,
         }
         let lane = session.lane.clone();
+        let mut tie = CancelOnDrop::of(&entry, "its client went away");
+        if !request.tied {
+            tie.let_go();
+        }
         self.start(&session, &entry, &arguments, lane, slot);
-        self.answered(&entry, Identity::of_entry(&entry), Submission::First)
-            .await
+        let identity = Identity::of_entry(&entry);
+        let answered = self.answered(&entry, identity, Submission::First).await;
+        tie.let_go();
+        answered
+    }
+
+    /// Takes a place for a call whose session is still to be made, so that nothing is recorded for
+    /// one that has none.
+    ///
+    /// # Errors
+    /// [`Error::Overloaded`], [`Error::Draining`].
+    pub fn reserve(&self) -> Result<Reserved, Error> {
+        self.slot().map(Reserved)
     }
 
     /// An ended session takes no more calls, and still answers for those that it had.

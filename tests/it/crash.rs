@@ -5,7 +5,7 @@ use std::{
     net::TcpStream,
 };
 
-use crate::harness::{Daemon, Event, story};
+use crate::harness::{Daemon, Event, Signal, story};
 
 async fn until_running(daemon: &Daemon, session: &str, id: &str) {
     let agent = daemon.agent();
@@ -94,7 +94,7 @@ fn c17_sigterm_ends_streams_gives_running_calls_their_result_and_exits_with_0() 
             .await;
         agent.start(&session, "g", "gate", r#"{"name":"g"}"#).await;
         until_running(&daemon, &session, "g").await;
-        daemon.signal("-TERM");
+        daemon.signal(Signal::TERM);
         let result = stream.until("tool/result").await;
         assert_eq!(result.data()["error"]["code"], "ABORTED");
         assert_eq!(stream.until("stream/end").await.kind, "stream/end");
@@ -120,7 +120,7 @@ fn c17_while_draining_new_calls_are_refused_and_a_second_signal_ends_at_once() {
             .await;
         until_running(&daemon, &session, "g").await;
         let path = format!("/v1/sessions/{session}/calls");
-        daemon.signal("-TERM");
+        daemon.signal(Signal::TERM);
         loop {
             let body = r#"{"call_id":"late","name":"echo","arguments":{}}"#;
             // On a connection that was open before the stop, a refusal; on a new one, nobody.
@@ -133,7 +133,7 @@ fn c17_while_draining_new_calls_are_refused_and_a_second_signal_ends_at_once() {
                 Err(_) => break,
             }
         }
-        daemon.signal("-TERM");
+        daemon.signal(Signal::TERM);
         assert!(
             daemon.ended().await.is_some_and(|code| code != 0),
             "it did not drain"
@@ -156,7 +156,7 @@ fn c17_clients_that_keep_their_connections_do_not_hold_up_a_stop() {
             idle.read_exact(&mut [0; 12]).expect("an answer");
             kept.push(idle);
         }
-        daemon.signal("-TERM");
+        daemon.signal(Signal::TERM);
         assert_eq!(daemon.ended().await, Some(0));
         let log = daemon.log();
         assert!(!log.contains("connections were cut"), "{log}");
@@ -170,14 +170,14 @@ fn a_hangup_changes_nothing_and_is_told() {
         let mut daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        daemon.signal("-HUP");
+        daemon.signal(Signal::HUP);
         while !daemon.log().contains("SIGHUP") {
             agent
                 .get(&format!("/v1/sessions/{session}"))
                 .await
                 .expect(200);
         }
-        daemon.signal("-TERM");
+        daemon.signal(Signal::TERM);
         assert_eq!(daemon.ended().await, Some(0), "and a stop is still orderly");
     });
 }

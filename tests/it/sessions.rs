@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 
-use crate::harness::{Client, Daemon, story};
+use crate::harness::{Client, Daemon, Extra, story};
 
 /// A session with a body under way that ignores its signal until its gate is opened.
 async fn stubborn(agent: &Client) -> String {
@@ -75,5 +75,32 @@ fn an_end_that_a_crash_overtakes_leaves_the_session_open_and_its_call_closed() {
         assert_eq!(result["error"]["code"], "TOOL_OUTCOME_UNKNOWN");
         let ended = agent.delete(&path).await.expect(200).json();
         assert_eq!(ended["state"], "ended");
+    });
+}
+
+#[test]
+fn a_one_shot_call_that_there_is_no_room_for_makes_no_session() {
+    story(async {
+        let daemon = Daemon::with(Extra {
+            server: "max_calls = 1",
+            ..Extra::default()
+        });
+        let agent = daemon.agent();
+        let session = agent.session().await;
+        agent.start(&session, "g", "gate", r#"{"name":"g"}"#).await;
+        let body = r#"{"name":"echo","arguments":{}}"#;
+        let refused = agent.post("/v1/calls", body).await.expect(503);
+        assert_eq!(refused.code(), "OVERLOADED");
+        assert!(refused.header("retry-after").is_some());
+        let path = format!("/v1/sessions/{session}/calls");
+        let refused = agent.post(&path, body).await.expect(503);
+        assert_eq!(refused.code(), "OVERLOADED");
+        let again = r#"{"call_id":"g","name":"gate","arguments":{"name":"g"}}"#;
+        let repeated = agent
+            .json(Method::POST, &path, again)
+            .header("prefer", "wait=0");
+        agent.send(repeated).await.expect(202);
+        let (_, sessions) = agent.walk("/v1/sessions?limit=10", "session_id").await;
+        assert_eq!(sessions, [session], "nothing else was recorded");
     });
 }

@@ -11,6 +11,9 @@ use std::{
     time::Duration,
 };
 
+pub(crate) use rustix::process::Signal;
+use rustix::process::{Pid, kill_process};
+
 pub(crate) use client::{Answer, Client};
 pub(crate) use stream::{Event, Stream};
 
@@ -89,12 +92,9 @@ impl Daemon {
     }
 
     /// Sends a signal.
-    pub(crate) fn signal(&self, signal: &str) {
-        let sent = Command::new("kill")
-            .arg(signal)
-            .arg(self.pid().to_string())
-            .status();
-        assert!(sent.expect("kill runs").success());
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).expect("the daemon runs");
     }
 
     /// Waits for the process to end by itself; its exit code.
