@@ -21,8 +21,8 @@ Environment:
   XDG_STATE_HOME where store and generated tokens are, in toold/ [default: ~/.local/state; for
                  root /var/lib]
 
-Exit status: 0 success; 1 the call failed, or the configuration is wrong; 2 wrong usage;
-3 no daemon answers, or it refused the request; 130 Ctrl-C before the result.";
+Exit status: 0 success; 1 the call failed, the configuration is wrong, or serve could not run;
+2 wrong usage; 3 no daemon answers, or it refused the request; 130 Ctrl-C before the result.";
 
 /// A daemon that executes tools for AI agents, and its command line.
 #[derive(Debug, Parser)]

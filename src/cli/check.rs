@@ -38,8 +38,11 @@ pub(super) fn run(
         (Err(problems), false) => listed(problems),
         (loaded, true) => json(loaded.as_ref().map_err(Vec::as_slice)),
     };
-    screen.print(text.as_bytes())?;
-    Ok(code)
+    match screen.print(text.as_bytes()) {
+        // Whoever has left still wants to know.
+        Err(error) if error.is_broken_pipe() => Ok(code),
+        printed => printed.map(|()| code),
+    }
 }
 
 /// All problems, one on a line, and how many they are.

@@ -11,7 +11,8 @@ use super::{
     arguments::EventsOptions, client::Client, error::Error, event_line, screen::Screen, sse,
 };
 
-/// Pauses before attempts to reconnect: the first, and the longest of the doubling ones.
+/// Pauses before attempts to reconnect, but for the first, which comes at once: the second's, and
+/// the longest of the doubling ones.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)];
 
 /// The pause before the next attempt; grows while attempts bring nothing.

@@ -136,7 +136,8 @@ fn carry_out(command: &ClientCommand, screen: &mut Screen) -> Result<ExitCode, E
         }
         Action::Call(options) => {
             let Asking { runtime, client } = ask(&options.daemon)?;
-            let ended = runtime.block_on(interruptible(call::run(options, &client, screen)));
+            let body = call::body(options, std::io::stdin())?;
+            let ended = runtime.block_on(interruptible(call::run(options, body, &client, screen)));
             ended.unwrap_or_else(|| {
                 screen.note(call::LEFT);
                 Ok(ExitCode::from(INTERRUPTED))

@@ -97,7 +97,8 @@ fn run_bearing(silence: Duration, typed: &[&str], answers: &[String]) -> End {
         let mut screen = Screen::new(out.clone(), err.clone(), [Style::Raw; 2]);
         let code = match &arguments.action {
             Action::Call(options) => {
-                call::run(options, &client(&options.daemon), &mut screen).await
+                let body = call::body(options, io::empty()).unwrap();
+                call::run(options, body, &client(&options.daemon), &mut screen).await
             }
             Action::Tools(options) => {
                 tools::run(options, &client(&options.daemon), &mut screen).await

@@ -148,6 +148,7 @@ impl Environment {
             .iter()
             .filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())))
             .filter(|(name, _)| name.starts_with(PREFIX) && !OWN.contains(name))
+            .filter(|(name, _)| !is_service_link(name))
             .partition(|(name, _)| name.eq_ignore_ascii_case("TOOLD_AUTH__TOKENS"));
         for (name, value) in tokens {
             lay(tree, name, value, problems);
@@ -170,6 +171,13 @@ impl fmt::Debug for Environment {
             .field("user", &self.user)
             .finish()
     }
+}
+
+/// Whether Kubernetes sets it, in the pods beside a Service that is called `toold`.
+fn is_service_link(name: &str) -> bool {
+    let rest = name.strip_prefix(PREFIX).unwrap_or_default();
+    rest == "PORT"
+        || !rest.contains("__") && (rest.starts_with("PORT_") || rest.starts_with("SERVICE_"))
 }
 
 /// The variables that `token_env` of any token names.
@@ -195,7 +203,8 @@ fn lay(tree: &mut Table, name: &str, value: &OsStr, problems: &Problems) {
         return refuse("is not UTF-8".to_owned());
     };
     let path: Vec<String> = name
-        .trim_start_matches(PREFIX)
+        .strip_prefix(PREFIX)
+        .unwrap_or(name)
         .split("__")
         .map(str::to_ascii_lowercase)
         .collect();

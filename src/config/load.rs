@@ -207,7 +207,7 @@ fn workspace(mut section: Section<'_>, environment: &Environment) -> WorkspaceCo
             )
         })
     });
-    let mut globs = |key| section.list(key, value::glob_text).unwrap_or_default();
+    let mut globs = |key| section.list(key, value::path_glob).unwrap_or_default();
     let workspace = WorkspaceConfig {
         root: root.unwrap_or_else(|| environment.absolute(Path::new("."))),
         deny_read: globs("deny_read"),

@@ -4,6 +4,7 @@
 //! nothing but what it is told to read; starts nothing.
 
 mod agents;
+mod authority;
 mod checked;
 mod environment;
 mod generated;
@@ -18,6 +19,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use authority::{Authority, Scheme};
 pub use checked::{
     AgentConfig, Approvals, Auth, Config, Durability, Permission, Permissions, Restrict, Server,
     StoreConfig, Streams, TokenSpec, WorkspaceConfig,

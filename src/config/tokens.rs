@@ -143,12 +143,25 @@ fn digest(
 
 fn from_variable(node: &Node, environment: &Environment) -> Result<[u8; 32], String> {
     let name = value::text(node)?;
+    if !is_variable(name) {
+        return Err(
+            "expected the name of an environment variable, such as \"BACKEND_TOKEN\"; what \
+            stands here is not shown, in case it is a token"
+                .to_owned(),
+        );
+    }
     let text = environment
         .get(name)
         .ok_or_else(|| format!("the variable {name} is not set, empty, or not UTF-8"))?;
     let secret = Secret::parse(text)
         .ok_or_else(|| format!("the variable {name} must hold one token without white space"))?;
     Ok(secret.sha256())
+}
+
+/// Tokens begin in lower case with our name, and what is a secret elsewhere has other characters.
+fn is_variable(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(fits) && !name.starts_with("toold_")
 }
 
 fn from_file(path: &Path) -> Result<[u8; 32], String> {

@@ -14,6 +14,7 @@ use bytesize::ByteSize;
 use globset::{Glob, GlobMatcher};
 
 use super::{
+    authority::{Authority, Scheme},
     checked::{Durability, Permission},
     problem::suggestion,
     raw::{Node, Value},
@@ -119,38 +120,41 @@ pub(super) fn glob_text(node: &Node) -> Read<String> {
     glob(node).map(|matcher| matcher.glob().glob().to_owned())
 }
 
+/// A glob over paths below the workspace root, checked.
+pub(super) fn path_glob(node: &Node) -> Read<String> {
+    let text = glob_text(node)?;
+    let is_odd = |part: &str| matches!(part, "" | "." | "..");
+    if text.split('/').any(is_odd) {
+        return Err(format!(
+            "{text:?} matches no path: paths are as \"a/b\", relative to the root; write neither \
+             \"/\" at an end nor \".\" or \"..\" (\"secrets/**\" is all below secrets)"
+        ));
+    }
+    Ok(text)
+}
+
 /// A host name as browsers and clients send it, with or without a port.
 pub(super) fn host(node: &Node) -> Read<String> {
     let expected = "a host name such as \"tools.example\"";
     let text = expect_text(node, expected)?;
-    let fits = !text.is_empty()
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-._:[]".contains(c));
-    if fits {
-        Ok(text.to_owned())
-    } else {
-        Err(not_expected(expected, text))
+    match Authority::parse(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err(not_expected(expected, text)),
     }
 }
 
-/// An origin: scheme, host and perhaps a port, nothing behind it.
+/// An origin as browsers send it: scheme, host and perhaps a port, nothing behind it.
 pub(super) fn origin(node: &Node) -> Read<String> {
     let expected = "an origin such as \"https://tools.example\"";
     let text = expect_text(node, expected)?;
-    let host = text
-        .strip_prefix("https://")
-        .or_else(|| text.strip_prefix("http://"));
-    let fits = host.is_some_and(|host| {
-        !host.is_empty()
-            && host
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-._:[]".contains(c))
-    });
-    if fits {
-        Ok(text.to_owned())
-    } else {
-        Err(not_expected(expected, text))
+    let parts = Scheme::split(text)
+        .and_then(|(scheme, rest)| Some((scheme, Authority::parse(rest.trim_end_matches('/'))?)));
+    match parts {
+        None => Err(not_expected(expected, text)),
+        Some((scheme, authority)) if authority.port() == Some(scheme.port()) => Err(format!(
+            "{text:?} is no origin that a browser sends: leave the usual port out"
+        )),
+        Some(_) => Ok(text.to_owned()),
     }
 }
 

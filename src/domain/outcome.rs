@@ -111,7 +111,7 @@ impl Outcome {
 pub struct Timing {
     /// Waiting for lane and locks.
     pub queued: Duration,
-    /// Pre-execute layers and guards.
+    /// Pre-execute layers.
     pub policy: Duration,
     /// Waiting for a person.
     pub approval: Duration,

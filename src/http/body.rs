@@ -42,10 +42,13 @@ pub(crate) enum BodyRule {
 /// `UNSUPPORTED_MEDIA_TYPE`, or `INVALID_REQUEST` where no body belongs.
 pub(crate) fn judge_form(headers: &HeaderMap, body: &Body, rule: BodyRule) -> Result<(), Problem> {
     let is_empty = body.is_end_stream();
+    if is_empty && rule == BodyRule::None {
+        return Ok(());
+    }
     let mut declared = headers.get_all(header::CONTENT_TYPE).iter();
     let fits = match (declared.next(), declared.next()) {
         (Some(only), None) => is_json(only.to_str().unwrap_or_default()),
-        (None, _) => is_empty && rule != BodyRule::Required,
+        (None, _) => is_empty && rule == BodyRule::Optional,
         (Some(_), Some(_)) => false,
     };
     if !fits || headers.contains_key(header::CONTENT_ENCODING) {

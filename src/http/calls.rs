@@ -73,15 +73,12 @@ pub(crate) async fn one_shot(state: HttpState, request: Admitted) -> Result<Resp
     let agent: Option<AgentName> = members.take("agent")?;
     let session: Option<SessionId> = members.take("session_id")?;
     let body: SubmitRequest = members.decode()?;
-    let (row, place) = match &session {
-        Some(session) => {
-            let row = sessions::named(&state, &request, session, agent.as_ref()).await?;
-            (row, None)
-        }
-        None => {
-            let place = state.scheduler.reserve()?;
-            (fresh_session(&state, &request, agent).await?, Some(place))
-        }
+    let (row, place) = if let Some(session) = &session {
+        let row = sessions::named(&state, &request, session, agent.as_ref()).await?;
+        (row, None)
+    } else {
+        let place = state.scheduler.reserve()?;
+        (fresh_session(&state, &request, agent).await?, Some(place))
     };
     run(&state, &request, &row.id, body, arguments, place).await
 }

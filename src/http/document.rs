@@ -12,8 +12,8 @@ pub use tables::{event_table, outcome_table, problem_table, route_table};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
-        Components, Content, HttpMethod, Info, License, OpenApi, OpenApiBuilder, PathItem, Paths,
-        Ref, RefOr, Required, Response, Responses, Schema, Type,
+        Components, Content, Header, HttpMethod, Info, License, OpenApi, OpenApiBuilder, PathItem,
+        Paths, Ref, RefOr, Required, Response, Responses, Schema, Type,
         path::{Operation, Parameter, ParameterIn},
         request_body::RequestBody,
         schema::ObjectBuilder,
@@ -28,7 +28,7 @@ use super::{
     access::Access,
     body::BodyRule,
     query::{Param, ParamForm},
-    routes::{Group, Queries, Route, Verb, groups},
+    routes::{Group, Head, Queries, Route, Verb, groups},
     shapes,
 };
 
@@ -41,8 +41,8 @@ pub(crate) enum Shape {
     Any,
     /// Server-sent events whose data are event envelopes.
     Events,
-    /// Plain text.
-    Text,
+    /// Figures as text.
+    Metrics,
     /// Nothing.
     Nothing,
 }
@@ -86,7 +86,7 @@ impl Shape {
         match self {
             Self::Json(named) => named.register(schemas),
             Self::Events => Named::of::<shapes::Event>().register(schemas),
-            Self::Any | Self::Text | Self::Nothing => {}
+            Self::Any | Self::Metrics | Self::Nothing => {}
         }
     }
 
@@ -96,19 +96,28 @@ impl Shape {
                 Form::Json.media_type(),
                 Content::new(Some(named.reference())),
             )),
-            Self::Any => Some((Form::Json.media_type(), Content::default())),
+            Self::Any => {
+                let object = ObjectBuilder::new().schema_type(Type::Object);
+                Some((Form::Json.media_type(), Content::new(Some(object))))
+            }
             Self::Events => {
                 let event = Named::of::<shapes::Event>().reference();
                 Some((Form::Events.media_type(), Content::new(Some(event))))
             }
-            Self::Text => {
+            Self::Metrics => {
                 let text = ObjectBuilder::new().schema_type(Type::String);
-                Some((Form::Plain.media_type(), Content::new(Some(text))))
+                Some((super::ops::OPEN_METRICS, Content::new(Some(text))))
             }
             Self::Nothing => None,
         }
     }
 }
+
+/// On the refusals that pass.
+const RETRY_AFTER: Head = Head {
+    name: "Retry-After",
+    about: "Seconds after which it may go better.",
+};
 
 /// The `OpenAPI` document, as it is served and checked in.
 pub fn openapi() -> String {
@@ -162,6 +171,7 @@ fn operation(group: &Group, route: &Route) -> Operation {
     }
     let parameters: Vec<_> = path_parameters(route.path)
         .chain(query_parameters(route))
+        .chain(header_parameters(route))
         .collect();
     operation.parameters =
         (!parameters.is_empty()).then(|| parameters.into_iter().map(RefOr::T).collect());
@@ -195,6 +205,23 @@ fn query_parameters(route: &Route) -> impl Iterator<Item = Parameter> {
         parameter.schema = Some(form_of(param));
         parameter
     })
+}
+
+fn header_parameters(route: &Route) -> impl Iterator<Item = Parameter> {
+    route.heeds.iter().map(|head| {
+        let mut parameter = Parameter::new(head.name);
+        parameter.parameter_in = ParameterIn::Header;
+        parameter.required = Required::False;
+        parameter.description = Some(head.about.to_owned());
+        parameter.schema = Some(ObjectBuilder::new().schema_type(Type::String).into());
+        parameter
+    })
+}
+
+fn header(head: &Head) -> (String, RefOr<Header>) {
+    let mut header = Header::new(ObjectBuilder::new().schema_type(Type::String));
+    header.description = Some(head.about.to_owned());
+    (head.name.to_owned(), RefOr::T(header))
 }
 
 fn form_of(param: &Param) -> RefOr<Schema> {
@@ -242,6 +269,7 @@ fn responses(route: &Route) -> Responses {
         };
         response.description.push_str(separator);
         response.description.push_str(answer.about);
+        response.headers.extend(answer.headers.iter().map(header));
         if let Some((media_type, content)) = answer.shape.content() {
             response
                 .content
@@ -270,6 +298,7 @@ fn problem(description: &str) -> Response {
     response
         .content
         .insert("application/problem+json".to_owned(), content.into());
+    response.headers.extend([header(&RETRY_AFTER)]);
     response
 }
 

@@ -1,87 +1,9 @@
 //! Who may knock: the judgement of `Host` and `Origin` (proto-docs/routes.md).
 //!
-//! Pure: texts in, verdicts out. Imports nothing of ours. A page in a browser cannot forge these
+//! Pure: texts in, verdicts out. Imports `config` for what an authority is. A page in a browser cannot forge these
 //! two headers, so they keep foreign pages and rebound names away from a daemon on loopback.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-/// Host and port as an address bar has them; the host lower-case, without brackets and without
-/// the final dot of a rooted name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Authority {
-    host: String,
-    port: Option<u16>,
-}
-
-impl Authority {
-    /// Reads `host[:port]`. Nothing for what is not the authority of an `http` URL: user names,
-    /// empty labels, ports out of range.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (host, port) = if let Some(rest) = text.strip_prefix('[') {
-            let (address, after) = rest.split_once(']')?;
-            (
-                address.parse::<Ipv6Addr>().ok()?.to_string(),
-                split_port(after)?,
-            )
-        } else {
-            let (name, after) = text.split_at(text.find(':').unwrap_or(text.len()));
-            (plain_name(name)?, split_port(after)?)
-        };
-        Some(Self { host, port })
-    }
-
-    fn is_loopback(&self) -> bool {
-        self.host == "localhost"
-            || self
-                .host
-                .parse::<Ipv4Addr>()
-                .is_ok_and(|ip| ip.is_loopback())
-            || self
-                .host
-                .parse::<Ipv6Addr>()
-                .is_ok_and(|ip| ip.to_canonical().is_loopback())
-    }
-
-    fn port_under(&self, scheme: Scheme) -> u16 {
-        self.port.unwrap_or(match scheme {
-            Scheme::Http => 80,
-            Scheme::Https => 443,
-        })
-    }
-}
-
-/// What stands behind the host: nothing, or a colon and a port, which may be empty (RFC 3986).
-#[expect(
-    clippy::option_option,
-    reason = "no port is as good as a port; a bad one is neither"
-)]
-fn split_port(after: &str) -> Option<Option<u16>> {
-    match after.strip_prefix(':') {
-        None => after.is_empty().then_some(None),
-        Some("") => Some(None),
-        Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse().ok().map(Some),
-        Some(_) => None,
-    }
-}
-
-fn plain_name(name: &str) -> Option<String> {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    let label = |label: &str| {
-        !label.is_empty()
-            && label
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
-    };
-    name.split('.')
-        .all(label)
-        .then(|| name.to_ascii_lowercase())
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scheme {
-    Http,
-    Https,
-}
+use crate::config::{Authority, Scheme};
 
 /// The hosts and origins that are let in.
 #[derive(Debug, Clone, Default)]
@@ -116,7 +38,8 @@ impl Door {
     pub(crate) fn admit(&self, host: &str) -> Option<Authority> {
         let named = Authority::parse(host)?;
         let listed = self.hosts.iter().any(|allowed| {
-            allowed.host == named.host && (allowed.port.is_none() || allowed.port == named.port)
+            allowed.host() == named.host()
+                && (allowed.port().is_none() || allowed.port() == named.port())
         });
         (listed || named.is_loopback()).then_some(named)
     }
@@ -145,26 +68,16 @@ impl Door {
 
 /// Whether an origin is that of a page served over TLS.
 pub(crate) fn is_secure(origin: &str) -> bool {
-    split_scheme(origin).is_some_and(|(scheme, _)| scheme == Scheme::Https)
+    Scheme::split(origin).is_some_and(|(scheme, _)| scheme == Scheme::Https)
 }
 
 fn is_same_origin(origin: &str, host: &Authority) -> bool {
-    let Some((scheme, rest)) = split_scheme(origin) else {
+    let Some((scheme, rest)) = Scheme::split(origin) else {
         return false;
     };
     Authority::parse(rest).is_some_and(|page| {
-        page.host == host.host && page.port_under(scheme) == host.port_under(scheme)
+        page.host() == host.host() && page.port_under(scheme) == host.port_under(scheme)
     })
-}
-
-fn split_scheme(origin: &str) -> Option<(Scheme, &str)> {
-    let (scheme, rest) = origin.split_once("://")?;
-    if scheme.eq_ignore_ascii_case("http") {
-        return Some((Scheme::Http, rest));
-    }
-    scheme
-        .eq_ignore_ascii_case("https")
-        .then_some((Scheme::Https, rest))
 }
 
 /// Browsers write origins in lower case and without a final slash; people do not always.

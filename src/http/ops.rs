@@ -41,6 +41,9 @@ impl About {
     }
 }
 
+/// The media type of figures.
+pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Readiness {
     Ready,
@@ -118,8 +121,7 @@ fn report(state: &HttpState, w: &mut ObjectWriter<'_>) {
 pub(crate) async fn metrics(state: HttpState, _: Admitted) -> Result<Response, Problem> {
     state.telemetry.calls_under_way(state.scheduler.live());
     let text = state.telemetry.render();
-    let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    Ok(answer::typed(StatusCode::OK, media_type, text.into()))
+    Ok(answer::typed(StatusCode::OK, OPEN_METRICS, text.into()))
 }
 
 /// `GET /openapi.json`

@@ -19,13 +19,13 @@ use super::{
     auth::{Authenticator, Stranger, shows_execution},
     body::{self, Members},
     connection::Peer,
-    host::{Authority, Door, OriginVerdict},
+    host::{Door, OriginVerdict},
     problem::{Problem, ProblemCode},
     query::Query,
     routes::{Queries, Route, Verb},
 };
 use crate::{
-    config::{Server, TokenSpec},
+    config::{Authority, Server, TokenSpec},
     domain::{AgentName, CallId, Clock, SessionId, ToolName},
     tasks::{HEAVY, in_place},
 };
@@ -66,7 +66,7 @@ impl Gate {
     /// Judges size of the header, `Host` and `Origin`; the same for every path.
     ///
     /// # Errors
-    /// `HEADERS_TOO_LARGE` or `FORBIDDEN`.
+    /// `HEADERS_TOO_LARGE`, `FORBIDDEN`, or `NOT_BUILT` for a transfer coding.
     pub(crate) fn knock(
         &self,
         uri: &Uri,
@@ -81,6 +81,7 @@ impl Gate {
             let detail = format!("a header may have at most {MAX_HEADER} bytes");
             return Err(Problem::new(ProblemCode::HeadersTooLarge, detail));
         }
+        judge_coding(headers)?;
         let host = self.host(uri, headers);
         if host.is_none() && rule == HostRule::Allowed {
             return Err(Problem::new(
@@ -180,6 +181,19 @@ impl Gate {
         }
         Ok(Some(caller))
     }
+}
+
+/// A coding that nobody here undoes would be read as other bytes than the client's (RFC 9112,
+/// section 6.1).
+fn judge_coding(headers: &HeaderMap) -> Result<(), Problem> {
+    let is_chunked = |coding: &str| coding.trim().eq_ignore_ascii_case("chunked");
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    if codings.all(|coding| coding.to_str().is_ok_and(is_chunked)) {
+        return Ok(());
+    }
+    Err(Problem::not_built(
+        "a transfer coding other than `chunked` is",
+    ))
 }
 
 /// Execution tokens open nothing in this version, whoever shows one.

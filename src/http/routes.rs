@@ -79,6 +79,21 @@ pub(crate) struct Good {
     pub(crate) status: u16,
     pub(crate) about: &'static str,
     pub(crate) shape: Shape,
+    pub(crate) headers: &'static [Head],
+}
+
+impl Good {
+    /// With headers that it may have.
+    pub(crate) const fn with(self, headers: &'static [Head]) -> Self {
+        Self { headers, ..self }
+    }
+}
+
+/// A header that a request or an answer may have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
 }
 
 /// One route.
@@ -98,6 +113,7 @@ pub struct Route {
     pub(crate) body: BodyRule,
     pub(crate) request: Option<Shape>,
     pub(crate) forms: &'static [Form],
+    pub(crate) heeds: &'static [Head],
     pub(crate) good: &'static [Good],
     pub(crate) handler: Handler,
 }
@@ -129,6 +145,7 @@ impl Route {
             body: BodyRule::None,
             request: None,
             forms: &[Form::Json],
+            heeds: &[],
             good: &[],
             handler,
         }
@@ -172,6 +189,11 @@ impl Route {
     /// With these forms of answer, the favourite first.
     pub(crate) const fn makes(self, forms: &'static [Form]) -> Self {
         Self { forms, ..self }
+    }
+
+    /// Heeding these headers of a request.
+    const fn heeds(self, heeds: &'static [Head]) -> Self {
+        Self { heeds, ..self }
     }
 
     /// With these good answers.

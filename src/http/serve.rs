@@ -24,7 +24,7 @@ use tower::Service as _;
 
 use super::{
     HttpState,
-    connection::{Connection, Peer, Protocol, Wire},
+    connection::{Connection, FAREWELL, Peer, Protocol, Wire},
     request::MAX_HEADER,
 };
 use crate::{tasks::Tasks, telemetry::Telemetry};
@@ -269,8 +269,8 @@ where
     }
 }
 
-/// Drives a connection, winds it up when the daemon stops, and ends it when it idles or when one
-/// of its readers stalls.
+/// Drives a connection, winds it up when the daemon stops, and ends it when it idles, then soon,
+/// or when one of its readers stalls.
 async fn tend(host: &Host, connection: &Connection, protocol: Protocol, served: impl Served) {
     let mut served = std::pin::pin!(served);
     let stopping = host.tasks.stopping();
@@ -290,6 +290,8 @@ async fn tend(host: &Host, connection: &Connection, protocol: Protocol, served: 
             }
             () = stopping.cancelled(), if !is_winding_up => {
                 is_winding_up = true;
+                look = interval(FAREWELL);
+                look.reset();
                 served.as_mut().wind_up();
             }
             _ = look.tick() => {
@@ -298,7 +300,8 @@ async fn tend(host: &Host, connection: &Connection, protocol: Protocol, served: 
                 if stalled {
                     host.telemetry.reader_lagged();
                 }
-                if idle >= IDLE || stalled {
+                let is_over = is_winding_up && !idle.is_zero();
+                if idle >= IDLE || stalled || is_over {
                     return connection.cut();
                 }
             }

@@ -207,10 +207,10 @@ pub(crate) async fn end(state: HttpState, request: Admitted) -> Result<Response,
     };
     let (status, row) = match waited {
         Ok(ended) => (StatusCode::OK, ended?),
-        Err(_) => (
-            StatusCode::ACCEPTED,
-            state.scheduler.session(&row.id).await?,
-        ),
+        Err(_) => match state.scheduler.session(&row.id).await? {
+            row if row.ended_at.is_some() => (StatusCode::OK, row),
+            row => (StatusCode::ACCEPTED, row),
+        },
     };
     let mut response = shown(&state, status, &row);
     if status == StatusCode::ACCEPTED {

@@ -280,7 +280,7 @@ impl Scheduler {
             host: Arc::new(self.clone()),
             progress: Arc::clone(&entry.progress),
         };
-        let begin = AssertUnwindSafe(|| {
+        let create = AssertUnwindSafe(|| {
             let created = self.0.parts.pipeline.create(incoming);
             let view = created
                 .as_ref()
@@ -289,7 +289,7 @@ impl Scheduler {
             let append = accept(entry, arguments, view.as_ref());
             (created, append)
         });
-        let begun = in_place(arguments.is_heavy(), || catch_unwind(begin));
+        let begun = in_place(arguments.is_heavy(), || catch_unwind(create));
         let Ok((created, append)) = begun else {
             tracing::error!(call_id = %entry.execution.call_id, "a call could not be created");
             entry.enter(Phase::Refused(Error::Faulted));

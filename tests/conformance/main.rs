@@ -17,6 +17,7 @@ mod follow_lag;
 mod follow_random;
 mod sqlite;
 mod sqlite_damage;
+mod sqlite_ids;
 mod store;
 mod store_calls;
 mod store_order;

@@ -128,10 +128,11 @@ impl Door {
     }
 
     async fn refuses_other_bodies(&self, route: &Route) {
-        let want = if route.is_built() {
-            415
+        // Acting as an execution is judged by its token before all else.
+        let want = if matches!(route.access, Access::Execution) {
+            401
         } else {
-            refusal_of_later(route).0
+            415
         };
         for kind in [
             "text/plain",
@@ -140,7 +141,7 @@ impl Door {
         ] {
             let request = self.all.request(method(route), &path(route, &self.session));
             let request = request.header("content-type", kind).body("{}");
-            refused(request, &self.all, route, &[415, want]).await;
+            refused(request, &self.all, route, &[want]).await;
         }
     }
 

@@ -1,5 +1,10 @@
 //! Lossless arguments from the wire to the journal and back (C01 to C06).
 
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+};
+
 use crate::harness::{Daemon, story};
 
 #[test]
@@ -259,5 +264,38 @@ fn pages_of_sessions_are_bounded_in_bytes_and_lose_nothing() {
         let newest_first: Vec<_> = (0..SESSIONS).rev().map(|n| format!("s{n}")).collect();
         assert_eq!(seen, newest_first);
         assert_eq!(pages.len(), 2);
+    });
+}
+
+#[test]
+fn a_transfer_coding_that_nobody_undoes_is_refused_before_anything_is_read() {
+    story(async {
+        let daemon = Daemon::start();
+        let agent = daemon.agent();
+        let session = agent.session().await;
+        for (coding, want) in [
+            ("gzip, chunked", "501"),
+            ("identity, chunked", "501"),
+            ("Chunked", "200"),
+        ] {
+            let body = r#"{"name":"counter","arguments":{}}"#;
+            let mut stream = TcpStream::connect(daemon.address()).expect("the daemon listens");
+            let request = format!(
+                "POST /v1/sessions/{session}/calls HTTP/1.1\r\nhost: {}\r\n{}\r\nconnection: close\r\n\
+                 content-type: application/json\r\ntransfer-encoding: {coding}\r\n\r\n\
+                 {:x}\r\n{body}\r\n0\r\n\r\n",
+                daemon.address(),
+                daemon.bearer("agent"),
+                body.len(),
+            );
+            stream.write_all(request.as_bytes()).expect("a request");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("an answer");
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {want}")),
+                "{coding}: {answer}"
+            );
+        }
+        assert_eq!(daemon.counted(), 1);
     });
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crate::harness::{Client, Daemon, story};
+use crate::harness::{Client, Daemon, example, story};
 
 #[test]
 fn the_first_call_ends_in_call_started_result_and_the_file() {
@@ -204,12 +204,13 @@ fn c12_parallel_posts_while_another_process_reads_the_database_leave_no_gap() {
         let daemon = Daemon::start();
         let agent = daemon.agent();
         let session = agent.session().await;
-        let reading = std::process::Command::new(std::env::current_exe().expect("this program"))
-            .args(["--ignored", "--exact", "calls::c12_reads_the_database"])
-            .env(DATABASE, daemon.database())
+        let reading = std::process::Command::new(example("peek"))
+            .arg(daemon.database())
+            .arg("200")
             .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
             .spawn()
-            .expect("this program starts again");
+            .expect("the example starts");
         let calls: Vec<String> = (0..50).map(|n| format!("p{n}")).collect();
         let calls = calls
             .iter()
@@ -230,28 +231,8 @@ fn c12_parallel_posts_while_another_process_reads_the_database_leave_no_gap() {
             "one start and three events a call"
         );
         let read = reading.wait_with_output().expect("the reader ends");
-        let said = String::from_utf8_lossy(&read.stdout);
-        assert!(read.status.success(), "the reader was disturbed: {said}");
-        assert!(said.contains("1 passed"), "it read nothing: {said}");
+        assert!(read.status.success(), "the reader was disturbed: {read:?}");
     });
-}
-
-/// The database that the other process reads.
-const DATABASE: &str = "TOOLD_TEST_DATABASE";
-
-#[test]
-#[ignore = "the other process of the test above, which starts it"]
-fn c12_reads_the_database() {
-    let path = std::env::var_os(DATABASE).expect("a database");
-    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
-    let database = rusqlite::Connection::open_with_flags(path, flags).expect("it opens");
-    database
-        .busy_timeout(Duration::from_secs(10))
-        .expect("a patience");
-    for _ in 0..200 {
-        let count = database.query_row("SELECT count(*) FROM events", [], |row| row.get(0));
-        let _: i64 = count.expect("it can be read");
-    }
 }
 
 #[test]

@@ -153,3 +153,21 @@ fn a_variable_that_is_not_utf_8_is_refused() {
     let problems = Config::load(None, &Environment::new(variables, "/", User::Root)).unwrap_err();
     assert_eq!(problems[0].to_string(), "TOOLD_SERVER__DRAIN: is not UTF-8");
 }
+
+#[test]
+fn what_kubernetes_sets_beside_a_service_of_our_name_is_passed_over() {
+    let links = [
+        ("TOOLD_SERVICE_HOST", "10.0.0.1"),
+        ("TOOLD_SERVICE_PORT", "7878"),
+        ("TOOLD_SERVICE_PORT_HTTP", "7878"),
+        ("TOOLD_PORT", "tcp://10.0.0.1:7878"),
+        ("TOOLD_PORT_7878_TCP", "tcp://10.0.0.1:7878"),
+        ("TOOLD_PORT_7878_TCP_ADDR", "10.0.0.1"),
+    ];
+    House::new().accepts("", &links);
+    House::new().refuses(
+        "",
+        &[("TOOLD_TOOLD_SERVER__DRAIN", "1s")],
+        &["TOOLD_TOOLD_SERVER__DRAIN toold_server: unknown key"],
+    );
+}

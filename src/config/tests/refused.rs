@@ -161,6 +161,48 @@ deny_read = [
 }
 
 #[test]
+fn what_can_match_nothing_is_refused_where_it_was_typed() {
+    for pattern in ["/etc/**", "./hidden", "secrets/", "a//b", "a/../b"] {
+        let text = format!("workspace.deny_read = [\"{pattern}\"]");
+        let found = House::new().load(&text, &[]).unwrap_err();
+        assert!(found[0].contains("matches no path"), "{pattern}: {found:?}");
+    }
+    for host in ["2001:db8::1", "a..b", "a.example:99999", "-_.:[]"] {
+        let text = format!("server.allowed_hosts = [\"{host}\"]");
+        let found = House::new().load(&text, &[]).unwrap_err();
+        assert!(
+            found[0].contains("expected a host name"),
+            "{host}: {found:?}"
+        );
+    }
+    for origin in ["https://a.example:443", "http://a.example:80"] {
+        let text = format!("server.allowed_origins = [\"{origin}\"]");
+        let found = House::new().load(&text, &[]).unwrap_err();
+        assert!(
+            found[0].contains("leave the usual port out"),
+            "{origin}: {found:?}"
+        );
+    }
+    let text = "server.allowed_origins = [\"http://a.example:443\"]\n\
+                [workspace]\ndeny_read = [\".env\", \"**/.git/*\"]";
+    House::new().load(text, &[]).unwrap();
+}
+
+#[test]
+fn what_may_be_a_token_is_not_repeated() {
+    for name in ["toold_0123456789", "s3cret!"] {
+        let text = format!(
+            "[[auth.tokens]]\nname = \"t\"\ntoken_env = \"{name}\"\npermissions = [\"call\"]\nagents = [\"*\"]"
+        );
+        let found = House::new().load(&text, &[]).unwrap_err();
+        assert!(
+            found[0].contains("is not shown") && !found[0].contains(name),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
 fn what_this_version_does_not_have_says_so() {
     let absent = |line: usize, what: &str| {
         format!("toold.toml:{line}:1 {what}: not available in this version of toold; remove it")

@@ -183,6 +183,8 @@ fn where_a_body_belongs_is_what_the_route_says() {
     }
     let json = [(header::CONTENT_TYPE, "application/json")];
     assert_eq!(form(&json, "", BodyRule::None), Ok(()));
+    let text = [(header::CONTENT_TYPE, "text/plain")];
+    assert_eq!(form(&text, "", BodyRule::None), Ok(()), "of nothing");
     assert_eq!(
         form(&json, "{}", BodyRule::None),
         Err(ProblemCode::InvalidRequest)

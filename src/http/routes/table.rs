@@ -4,7 +4,7 @@
 //! it. Names handlers, holds none.
 
 use super::{
-    Good, Group, Handler, Route,
+    Good, Group, Handler, Head, Route,
     Verb::{Delete, Get, Patch, Post, Put},
 };
 use crate::{
@@ -24,6 +24,10 @@ const WAIT: Param = Param::seconds(
     "wait",
     "Seconds to wait for the result; at most `server.max_wait`.",
 );
+const PAGE_LIMIT: Param = Param {
+    about: "Rows of the page; 100 when it is not given. A stream has none.",
+    ..Param::LIMIT
+};
 const AFTER: Param = Param::cursor("after", "Cursor to go on behind; 0 is the beginning.");
 
 /// Coerces a closure to a handler, so that the table reads as one line a route.
@@ -35,12 +39,50 @@ macro_rules! to {
 }
 
 const fn ok(about: &'static str, shape: Shape) -> Good {
+    good(200, about, shape)
+}
+
+const fn good(status: u16, about: &'static str, shape: Shape) -> Good {
     Good {
-        status: 200,
+        status,
         about,
         shape,
+        headers: &[],
     }
 }
+
+const PREFER: Head = Head {
+    name: "Prefer",
+    about: "`wait=N` seconds, or `respond-async` for none (RFC 7240).",
+};
+const IF_NONE_MATCH: Head = Head {
+    name: "If-None-Match",
+    about: "An `ETag` that the client has.",
+};
+const LAST_EVENT_ID: Head = Head {
+    name: "Last-Event-ID",
+    about: "The `id` of the last event that came; goes before `after`.",
+};
+const LOCATION: Head = Head {
+    name: "Location",
+    about: "Where it is found.",
+};
+const APPLIED: Head = Head {
+    name: "Preference-Applied",
+    about: "What of `Prefer` was honoured.",
+};
+const REPLAYED: Head = Head {
+    name: "Toold-Replayed",
+    about: "`true` when the same call had been accepted before.",
+};
+const ETAG: Head = Head {
+    name: "ETag",
+    about: "Changes with what the agent's model is shown.",
+};
+const SET_COOKIE: Head = Head {
+    name: "Set-Cookie",
+    about: "The login.",
+};
 
 pub(super) static BUILT: &[Group] = &[
     Group {
@@ -82,11 +124,12 @@ static SESSIONS: &[Route] = &[
     )
     .named("open_session", "Opens a session of an agent")
     .may_take(Shape::json::<shapes::NewSession>())
-    .answers(&[Good {
-        status: 201,
-        about: "The session; `Location` names it",
-        shape: Shape::json::<shapes::Session>(),
-    }]),
+    .answers(&[good(
+        201,
+        "The session; `Location` names it",
+        Shape::json::<shapes::Session>(),
+    )
+    .with(&[LOCATION])]),
     Route::new(
         Get,
         "/v1/sessions",
@@ -129,13 +172,15 @@ static SESSIONS: &[Route] = &[
         "end_session",
         "Cancels what runs and ends the log; reading stays possible",
     )
+    .heeds(&[PREFER])
     .answers(&[
-        ok("The ended session", Shape::json::<shapes::Session>()),
-        Good {
-            status: 202,
-            about: "It takes no more calls, and ends once what was cancelled is at rest",
-            shape: Shape::json::<shapes::Session>(),
-        },
+        ok("The ended session", Shape::json::<shapes::Session>()).with(&[APPLIED]),
+        good(
+            202,
+            "It takes no more calls, and ends once what was cancelled is at rest",
+            Shape::json::<shapes::Session>(),
+        )
+        .with(&[LOCATION, APPLIED]),
     ]),
     Route::new(
         Post,
@@ -153,21 +198,19 @@ static SESSIONS: &[Route] = &[
 
 /// What a submission may answer.
 const SUBMITTED: &[Good] = &[
-    Good {
-        status: 200,
-        about: "The result",
-        shape: Shape::json::<shapes::CallResult>(),
-    },
-    Good {
-        status: 200,
-        about: "The call's own events, the last being `tool/result`",
-        shape: Shape::Events,
-    },
-    Good {
-        status: 202,
-        about: "The call goes on; its record, and its place in `Location`",
-        shape: Shape::json::<shapes::CallRecord>(),
-    },
+    good(200, "The result", Shape::json::<shapes::CallResult>()).with(&[REPLAYED, APPLIED]),
+    good(
+        200,
+        "The call's own events, the last being `tool/result`",
+        Shape::Events,
+    )
+    .with(&[REPLAYED]),
+    good(
+        202,
+        "The call goes on; its record, and its place in `Location`",
+        Shape::json::<shapes::CallRecord>(),
+    )
+    .with(&[LOCATION, REPLAYED, APPLIED]),
 ];
 
 static CALLS: &[Route] = &[
@@ -180,6 +223,7 @@ static CALLS: &[Route] = &[
     .named("submit_call", "Submits a call and waits for its result")
     .takes(Shape::json::<shapes::NewCall>())
     .makes(&[Form::Json, Form::Events])
+    .heeds(&[PREFER])
     .answers(SUBMITTED),
     Route::new(
         Post,
@@ -193,6 +237,7 @@ static CALLS: &[Route] = &[
     )
     .takes(Shape::json::<shapes::OneShotCall>())
     .makes(&[Form::Json, Form::Events])
+    .heeds(&[PREFER])
     .answers(SUBMITTED),
     Route::new(
         Get,
@@ -252,16 +297,19 @@ static CATALOGUE: &[Route] = &[
             Param::NAME_CURSOR,
             Param::OWN_LIMIT,
         ])
+        .heeds(&[IF_NONE_MATCH])
         .answers(&[
             ok(
                 "The catalogue, in a stable order, or a page of it",
                 Shape::json::<shapes::Catalogue>(),
-            ),
-            Good {
-                status: 304,
-                about: "It is the one that `If-None-Match` names",
-                shape: Shape::Nothing,
-            },
+            )
+            .with(&[ETAG]),
+            good(
+                304,
+                "It is the one that `If-None-Match` names",
+                Shape::Nothing,
+            )
+            .with(&[ETAG]),
         ]),
     Route::new(
         Get,
@@ -300,11 +348,7 @@ static AGENTS: &[Route] = &[
     .takes(Shape::json::<agents::AgentRequest>())
     .answers(&[
         ok("It was replaced", Shape::json::<shapes::Agent>()),
-        Good {
-            status: 201,
-            about: "It is new",
-            shape: Shape::json::<shapes::Agent>(),
-        },
+        good(201, "It is new", Shape::json::<shapes::Agent>()),
     ]),
     Route::new(
         Delete,
@@ -316,11 +360,7 @@ static AGENTS: &[Route] = &[
         "delete_agent",
         "Removes a registered agent that no other inherits from",
     )
-    .answers(&[Good {
-        status: 204,
-        about: "It is gone",
-        shape: Shape::Nothing,
-    }]),
+    .answers(&[good(204, "It is gone", Shape::Nothing)]),
 ];
 
 static EVENTS: &[Route] = &[
@@ -340,6 +380,7 @@ static EVENTS: &[Route] = &[
             ),
         ])
         .makes(&[Form::Events])
+        .heeds(&[LAST_EVENT_ID])
         .answers(&[ok("Server-sent events", Shape::Events)]),
     Route::new(
         Get,
@@ -351,8 +392,9 @@ static EVENTS: &[Route] = &[
         "session_events",
         "A session's events: a stream, or a page by `Accept`",
     )
-    .query(&[AFTER, Param::LIMIT])
+    .query(&[AFTER, PAGE_LIMIT])
     .makes(&[Form::Events, Form::Json])
+    .heeds(&[LAST_EVENT_ID])
     .answers(&[
         ok("Server-sent events", Shape::Events),
         ok(
@@ -369,14 +411,11 @@ static LOGIN: &[Route] = &[
         .answers(&[ok(
             "Whose token it is; `Set-Cookie`",
             Shape::json::<shapes::Login>(),
-        )]),
+        )
+        .with(&[SET_COOKIE])]),
     Route::new(Delete, "/v1/login", Access::Known, to!(login::close))
         .named("log_out", "Ends the login of the cookie")
-        .answers(&[Good {
-            status: 204,
-            about: "It is ended",
-            shape: Shape::Nothing,
-        }]),
+        .answers(&[good(204, "It is ended", Shape::Nothing)]),
 ];
 
 static OPERATIONS: &[Route] = &[
@@ -390,11 +429,18 @@ static OPERATIONS: &[Route] = &[
             "Whether it takes calls; whoever shows a token is told more",
         )
         .makes(&[Form::Plain])
-        .answers(&[ok("It does", Shape::json::<shapes::Readiness>())]),
+        .answers(&[
+            ok("It does", Shape::json::<shapes::Readiness>()),
+            good(
+                503,
+                "It does not; `status` says why",
+                Shape::json::<shapes::Readiness>(),
+            ),
+        ]),
     Route::new(Get, "/metrics", Access::Any(&[Admin]), to!(ops::metrics))
         .named("metrics", "Figures in the OpenMetrics text format")
         .makes(&[Form::Plain])
-        .answers(&[ok("The figures", Shape::Text)]),
+        .answers(&[ok("The figures", Shape::Metrics)]),
     Route::new(Get, "/openapi.json", Access::Open, to!(ops::openapi))
         .named("openapi", "This document")
         .answers(&[ok("OpenAPI 3.1", Shape::Any)]),

@@ -275,6 +275,28 @@ async fn c17_a_stop_lets_answers_finish_closes_idle_connections_and_takes_no_mor
 }
 
 #[tokio::test]
+async fn c17_a_client_in_the_middle_of_a_request_does_not_hold_up_a_stop() {
+    let stage = Stage::open(8).await;
+    let mut halves = Vec::new();
+    for half in ["GET / HT", "GET / HTTP/1.1\r\nHost: a\r\n", "PRI * HT"] {
+        let mut stream = stage.connect().await;
+        ask(&mut stream, half).await;
+        halves.push(stream);
+    }
+    let mut h2 = stage.connect().await;
+    ask(&mut h2, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+    halves.push(h2);
+    let dropped = Arc::clone(&stage.dropped);
+    tokio::select! {
+        biased;
+        () = stage.serving.stop(BOUND) => {}
+        () = sleep(BOUND / 2) => panic!("it waits for what will never come"),
+    }
+    assert_eq!(dropped.load(Ordering::Relaxed), 0);
+    drop(halves);
+}
+
+#[tokio::test]
 async fn c17_what_does_not_end_within_the_grace_is_cut() {
     let stage = Stage::open(4).await;
     let mut stuck = stage.connect().await;

@@ -84,6 +84,14 @@ impl Boundary {
         }
     }
 
+    /// Judges a path by the lists alone.
+    pub(super) fn judge_name(&self, relative: &Path, access: Access) -> Result<(), Error> {
+        for path in relative.ancestors() {
+            self.lists(path, access)?;
+        }
+        Ok(())
+    }
+
     fn lists(&self, path: &Path, access: Access) -> Result<(), Error> {
         let reads = matches!(access, Access::Read | Access::Replace);
         let writes = matches!(access, Access::Create | Access::Replace);
@@ -119,10 +127,7 @@ impl Sentry<'_> {
                 "belongs to the daemon itself and is out of reach".into(),
             ));
         }
-        for path in suspect.relative.ancestors() {
-            self.boundary.lists(path, access)?;
-        }
-        Ok(())
+        self.boundary.judge_name(suspect.relative, access)
     }
 
     fn is_own(&self, suspect: Suspect<'_>) -> bool {
@@ -247,8 +252,8 @@ struct Patterns {
 }
 
 impl Patterns {
-    /// Globset syntax, case-sensitive; `*` also crosses `/`, so a pattern never covers less than
-    /// it seems to.
+    /// Globset syntax, case-sensitive, against whole paths below the root; `*` also crosses `/`.
+    /// The configuration has refused what matches no such path.
     fn compile(list: &'static str, texts: &[String]) -> Result<Self, OpenError> {
         let mut set = GlobSetBuilder::new();
         for pattern in texts {

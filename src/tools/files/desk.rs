@@ -70,6 +70,11 @@ pub(super) struct Change {
 }
 
 impl Desk {
+    /// The root.
+    pub(super) fn root(&self) -> &WorkspaceRoot {
+        &self.root
+    }
+
     /// Over a root.
     pub(super) fn new(root: Arc<WorkspaceRoot>, tasks: Tasks) -> Self {
         Self { root, tasks }

@@ -174,8 +174,9 @@ impl EditFile {
         let wanted: Arguments = arguments::decoded(context.arguments())?;
         wanted.check()?;
         let Aim { target, key, told } = self.0.aim(context, wanted.path.clone()).await?;
-        let Target::Taken(file) = target else {
-            return Err(Error::NotFound);
+        let file = match target {
+            Target::Taken(file) => file,
+            Target::Free(spot) => return Err(self.0.root().absent(&spot)),
         };
         let observed = context.observed(&key).await.map_err(Error::Journal)?;
         let observed = observed.ok_or(Error::NotObserved)?;

@@ -162,8 +162,10 @@ impl Error {
             Self::EditAmbiguous { .. } => ToolError::coded("FS_EDIT_AMBIGUOUS", message),
             Self::Io(_) => ToolError::coded("FS_IO", message),
             Self::Unsteady => retryable(Some("FS_IO"), message),
-            Self::Journal(_) | Self::Unnoted(_) => retryable(None, message),
-            Self::Pointless(_) | Self::Arguments(_) | Self::BrokeDown => ToolError::failed(message),
+            Self::Journal(_) => retryable(None, message),
+            Self::Unnoted(_) | Self::Pointless(_) | Self::Arguments(_) | Self::BrokeDown => {
+                ToolError::failed(message)
+            }
         }
     }
 }

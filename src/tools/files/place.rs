@@ -152,7 +152,7 @@ impl WorkspaceRoot {
 
     /// The directory that a route leads to, when the boundary lets its names be seen.
     pub(super) fn directory(&self, route: &Route) -> Result<Place, Error> {
-        let place = self.locate(&route.path)?;
+        let place = self.seen(&route.path)?;
         self.sentry().judge(place.suspect(), Access::Read)?;
         if !place.metadata.is_dir() {
             return Err(place.wrong("only directories can be listed; read files with read_file"));
@@ -164,7 +164,10 @@ impl WorkspaceRoot {
     /// `access`. Never blocks on what is not a regular file.
     pub(super) fn file(&self, route: &Route, access: Access) -> Result<OpenFile, Error> {
         attempts(|| {
-            let place = self.locate(&route.path)?;
+            let place = match access {
+                Access::Read => self.seen(&route.path)?,
+                Access::Create | Access::Replace => self.locate(&route.path)?,
+            };
             self.sentry().judge(place.suspect(), access)?;
             place.open()
         })
@@ -193,6 +196,23 @@ impl WorkspaceRoot {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// What a path leads to. That nothing is there is only told where it may be known.
+    fn seen(&self, path: &Path) -> Result<Place, Error> {
+        let located = self.locate(path);
+        if matches!(located, Err(Error::NotFound))
+            && let Ok(Some((_, spot))) = self.vacancy(path)
+        {
+            return Err(self.absent(&spot));
+        }
+        located
+    }
+
+    /// Why a name that is free cannot be read: nothing is there, or nobody may know.
+    pub(super) fn absent(&self, spot: &Spot) -> Error {
+        let judged = self.boundary().judge_name(&spot.relative, Access::Read);
+        judged.err().unwrap_or(Error::NotFound)
     }
 
     fn free(&self, path: &Path) -> Result<Option<Spot>, Error> {

@@ -137,6 +137,11 @@ impl WorkspaceRoot {
         })
     }
 
+    /// The boundary's lists.
+    pub(super) fn boundary(&self) -> &Boundary {
+        &self.boundary
+    }
+
     /// The boundary as it stands now, for one call.
     pub(super) fn sentry(&self) -> Sentry<'_> {
         self.boundary.sentry()

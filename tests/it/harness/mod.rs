@@ -262,7 +262,8 @@ fn first_url(child: &mut Child) -> Option<String> {
     None
 }
 
-fn example(name: &str) -> PathBuf {
+/// The program of an example, built beside the daemon.
+pub(crate) fn example(name: &str) -> PathBuf {
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_toold"));
     let path = binary
         .parent()

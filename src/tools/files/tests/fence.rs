@@ -48,6 +48,22 @@ async fn deny_lists_hold_for_every_name_of_a_file() {
 }
 
 #[tokio::test]
+async fn what_is_not_there_is_not_told_apart_where_nothing_may_be_known() {
+    let world = World::with(|settings, _| settings.deny_read = vec!["secrets/**".to_owned()]);
+    world.put("secrets/known", "secret");
+    world.link("d", "secrets");
+    for name in ["known", "nosuch", "nosuch/deeper"] {
+        for directory in ["secrets", "d", "./secrets/."] {
+            let path = format!("{directory}/{name}");
+            assert_eq!(code(&world.read(&path).await), "GUARD_DENIED", "{path}");
+            let edited = world.edit(&path, "a", "b").await;
+            assert_eq!(code(&edited), "GUARD_DENIED", "{path}");
+        }
+    }
+    assert_eq!(code(&world.read("elsewhere").await), "FS_NOT_FOUND");
+}
+
+#[tokio::test]
 async fn a_file_that_may_only_be_read_takes_no_write() {
     let world = World::with(|settings, _| settings.deny_write = vec!["*.lock".to_owned()]);
     world.put("a.lock", "secret");
