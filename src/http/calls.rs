@@ -3,7 +3,7 @@
 //! Imports `domain`, `journal`, `scheduler`. Only waits: the execution is a task of its own, so
 //! nothing that happens to a connection ends it, unless the client asked for that.
 
-use std::{convert::Infallible, future::pending, time::Duration};
+use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use axum::{
     body::Bytes,
@@ -87,7 +87,7 @@ async fn fresh_session(
     state: &HttpState,
     request: &Admitted,
     agent: Option<AgentName>,
-) -> Result<SessionRow, Problem> {
+) -> Result<Arc<SessionRow>, Problem> {
     let agent = agent.unwrap_or_else(AgentName::default_agent);
     let new = NewSession {
         id: None,
@@ -99,11 +99,8 @@ async fn fresh_session(
         metadata: crate::domain::Object::new(),
         principal: request.caller()?.principal(),
     };
-    state
-        .scheduler
-        .open_session(new)
-        .await
-        .map_err(sessions::of_agent)
+    let opened = state.scheduler.open_session(new).await;
+    opened.map(Arc::new).map_err(sessions::of_agent)
 }
 
 async fn run(
@@ -315,7 +312,7 @@ pub(crate) async fn list(state: HttpState, request: Admitted) -> Result<Response
     let query = request.query();
     let wanted = query.text("state").map(state_of).transpose()?;
     let rows = CallQuery {
-        session: row.id,
+        session: row.id.clone(),
         after: query.number("cursor").unwrap_or(0),
         limit: query.limit(),
         nested: if query.is_set("nested") {

@@ -48,7 +48,7 @@ pub(crate) async fn all(state: HttpState, request: Admitted) -> Result<Response,
         Some(named) => {
             let id = SessionId::parse(named).map_err(|_| Problem::no_session())?;
             let row = state.scheduler.session(&id).await?;
-            Some(sessions::seen_by(request.caller()?, row)?.id)
+            Some(sessions::seen_by(request.caller()?, row)?.id.clone())
         }
     };
     let sight = Sight {
@@ -63,14 +63,14 @@ pub(crate) async fn all(state: HttpState, request: Admitted) -> Result<Response,
 pub(crate) async fn of_session(state: HttpState, request: Admitted) -> Result<Response, Problem> {
     let row = sessions::visible(&state, &request).await?;
     if request.form() == Form::Json {
-        return page(&state, &request, row.id).await;
+        return page(&state, &request, row.id.clone()).await;
     }
     let sight = Sight {
         caller: request.caller()?.clone(),
         agent: None,
         types: None,
     };
-    stream(&state, &request, Some(row.id), sight).await
+    stream(&state, &request, Some(row.id.clone()), sight).await
 }
 
 /// A page of a session's recorded events: the very envelopes that its stream sends.

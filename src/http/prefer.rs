@@ -1,12 +1,12 @@
 //! How long a client is willing to wait: `Prefer: wait=N` and `respond-async` (RFC 7240).
 //!
-//! Pure; imports nothing of ours.
+//! Pure. Imports `query` for what a number is (RFC 9110 §10.2.3 has the same).
 
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::lists;
+use super::{lists, query};
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 /// The header that says which preferences were honoured (RFC 7240 §3).
@@ -40,7 +40,7 @@ impl Preferences {
         if name.eq_ignore_ascii_case("respond-async") {
             self.respond_async = true;
         } else if name.eq_ignore_ascii_case("wait") && self.wait.is_none() {
-            self.wait = delta_seconds(value);
+            self.wait = query::number(value);
         }
     }
 
@@ -66,12 +66,6 @@ impl Preferences {
         };
         HeaderValue::from_str(&text).ok()
     }
-}
-
-/// RFC 9110 §10.2.3: digits alone; what is too large for us is as good as for ever.
-fn delta_seconds(text: &str) -> Option<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

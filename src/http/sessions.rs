@@ -3,7 +3,7 @@
 //! Imports `domain`, `journal`, `scheduler`. A session of an agent that the caller may not touch
 //! does not exist for them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{http::StatusCode, response::Response};
 use serde::Deserialize;
@@ -206,7 +206,7 @@ pub(crate) async fn end(state: HttpState, request: Admitted) -> Result<Response,
         waited = timeout(preferences.patience(longest), ending) => waited,
     };
     let (status, row) = match waited {
-        Ok(ended) => (StatusCode::OK, ended?),
+        Ok(ended) => (StatusCode::OK, Arc::new(ended?)),
         Err(_) => match state.scheduler.session(&row.id).await? {
             row if row.ended_at.is_some() => (StatusCode::OK, row),
             row => (StatusCode::ACCEPTED, row),
@@ -236,7 +236,10 @@ pub(crate) async fn cancel(state: HttpState, request: Admitted) -> Result<Respon
 ///
 /// # Errors
 /// `NOT_FOUND`: another agent's session looks like none.
-pub(crate) async fn visible(state: &HttpState, request: &Admitted) -> Result<SessionRow, Problem> {
+pub(crate) async fn visible(
+    state: &HttpState,
+    request: &Admitted,
+) -> Result<Arc<SessionRow>, Problem> {
     let row = state.scheduler.session(&request.session_id()?).await?;
     seen_by(request.caller()?, row)
 }
@@ -245,7 +248,7 @@ pub(crate) async fn visible(state: &HttpState, request: &Admitted) -> Result<Ses
 ///
 /// # Errors
 /// `NOT_FOUND`.
-pub(crate) fn seen_by(caller: &Caller, row: SessionRow) -> Result<SessionRow, Problem> {
+pub(crate) fn seen_by(caller: &Caller, row: Arc<SessionRow>) -> Result<Arc<SessionRow>, Problem> {
     if caller.sees(&row.agent) {
         Ok(row)
     } else {
@@ -263,7 +266,7 @@ pub(crate) async fn named(
     request: &Admitted,
     session: &SessionId,
     agent: Option<&AgentName>,
-) -> Result<SessionRow, Problem> {
+) -> Result<Arc<SessionRow>, Problem> {
     let found = state.scheduler.session(session).await;
     let row = found.map_err(|error| Problem::from(error).at("/session_id"))?;
     let row = seen_by(request.caller()?, row).map_err(|problem| problem.at("/session_id"))?;

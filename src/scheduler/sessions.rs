@@ -54,14 +54,14 @@ impl Scheduler {
         Ok(row)
     }
 
-    /// A session.
+    /// A session as it stands, shared.
     ///
     /// # Errors
     /// [`Error::UnknownSession`], [`Error::Store`].
-    pub async fn session(&self, id: &SessionId) -> Result<SessionRow, Error> {
+    pub async fn session(&self, id: &SessionId) -> Result<Arc<SessionRow>, Error> {
         match self.0.sessions.get(id) {
-            Some(session) => Ok(SessionRow::clone(&session.row.load())),
-            None => self.stored_session(id).await,
+            Some(session) => Ok(session.row.load_full()),
+            None => Ok(Arc::new(self.stored_session(id).await?)),
         }
     }
 

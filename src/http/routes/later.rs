@@ -7,13 +7,13 @@
 use super::{
     Group, Handler, Route,
     Verb::{Delete, Get, Post},
+    table::READERS,
 };
 use crate::{
-    config::Permission::{self, Admin, Approve, Audit, Call, Events, Register},
+    config::Permission::{Admin, Approve, Audit, Call, Register},
     http::{access::Access, problem::Problem},
 };
 
-const READERS: &[Permission] = &[Call, Events];
 const CALLERS: Access = Access::Any(&[Call]);
 const APPROVERS: Access = Access::Any(&[Approve]);
 const REGISTRARS: Access = Access::Any(&[Register]);

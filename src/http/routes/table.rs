@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Who may read sessions, calls and catalogue.
-const READERS: &[Permission] = &[Call, Events];
+pub(super) const READERS: &[Permission] = &[Call, Events];
 
 const AGENT: Param = Param::text("agent", "Only of this agent.");
 const OF_AGENT: Param = Param::text("agent", "The agent; `default` when none is named.");
