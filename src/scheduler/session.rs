@@ -191,8 +191,15 @@ impl Sessions {
             return Arc::clone(there);
         }
         if shard.len() >= KEPT_PER_SHARD {
-            // Whoever holds a session took it under this lock, so a count of one means nobody.
-            shard.retain(|_, held| Arc::strong_count(held) > 1 || !held.is_idle());
+            // Some of the idle ones, whichever they are: to drop all would have every client
+            // wait for the store at once.
+            let mut left = KEPT_PER_SHARD / 4;
+            shard.retain(|_, held| {
+                // Whoever holds a session took it under this lock, so a count of one means nobody.
+                let kept = left == 0 || Arc::strong_count(held) > 1 || !held.is_idle();
+                left -= usize::from(!kept);
+                kept
+            });
         }
         shard.insert(id, Arc::clone(&session));
         session

@@ -181,3 +181,22 @@ fn a_hangup_changes_nothing_and_is_told() {
         assert_eq!(daemon.ended().await, Some(0), "and a stop is still orderly");
     });
 }
+
+#[test]
+fn a_store_that_cannot_be_written_is_told_and_its_return_is_noticed_without_calls() {
+    story(async {
+        let daemon = Daemon::start();
+        let (agent, probe) = (daemon.agent(), daemon.stranger());
+        let session = agent.session().await;
+        let stranger = rusqlite::Connection::open(daemon.database()).expect("the database");
+        stranger.execute_batch("BEGIN IMMEDIATE").expect("its lock");
+        let refused = agent.call(&session, "c", "counter", "{}").await.expect(503);
+        assert_eq!(refused.code(), "STORE_UNAVAILABLE");
+        let ready = probe.get("/readyz").await.expect(503);
+        assert_eq!(ready.json()["status"], "store_unavailable");
+        stranger.execute_batch("ROLLBACK").expect("its end");
+        while probe.get("/readyz").await.status != 200 {}
+        agent.call(&session, "c", "counter", "{}").await.expect(200);
+        assert_eq!(daemon.counted(), 1, "what was refused was not run");
+    });
+}
